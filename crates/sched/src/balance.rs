@@ -1,0 +1,302 @@
+//! Load balancing: a CPU that has too little to do takes tasks from one that has too much.
+//!
+//! Kernel: `sched_balance_rq` and its callers in `fair.c`.
+
+use alloc::vec::Vec;
+
+use cpumax_bandwidth::Nanos;
+
+use crate::event::Observer;
+use crate::flags::Dequeue;
+use crate::topology::DomainLevel;
+use crate::{CpuId, Sched, TaskId, Topology};
+
+/// How long a task counts as cache-hot after it ran (kernel: `sysctl_sched_migration_cost`).
+const MIGRATION_COST: u64 = 500_000;
+/// Tasks moved in one go at the most (kernel: `sysctl_sched_nr_migrate`).
+const NR_MIGRATE: usize = 32;
+/// A busy CPU balances less often by this factor.
+const BUSY_FACTOR: u64 = 16;
+/// One for the rate at which newly idle balancing succeeds.
+const RATIO_ONE: u32 = 1024;
+
+/// CPUs that balance among each other (kernel: `struct sched_domain`).
+#[derive(Clone, Debug)]
+pub(crate) struct Domain {
+    pub level: DomainLevel,
+    /// The CPUs, in ascending order.
+    pub span: Vec<CpuId>,
+    /// When this CPU balanced here last.
+    pub last_balance: Nanos,
+    /// Present interval between two balances of an idle CPU.
+    pub balance_interval: Nanos,
+    /// Balances in a row that should have moved something and did not.
+    pub failures: u32,
+    /// Newly idle balances, and those that pulled; halved together at 1024.
+    newidle_calls: u32,
+    newidle_success: u32,
+    /// Probability, of 1024, that a newly idle CPU looks here.
+    newidle_ratio: u32,
+}
+
+/// Why a CPU balances.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Idle {
+    /// It runs something.
+    No,
+    /// It has been idle.
+    Yes,
+    /// It is about to go idle.
+    Newly,
+}
+
+impl Domain {
+    pub fn of_cpu(topology: &Topology, cpu: CpuId) -> Vec<Self> {
+        let domains = topology.domains(cpu).into_iter();
+        domains
+            .map(|(level, span)| {
+                let span: Vec<CpuId> = span.iter().collect();
+                Self {
+                    level,
+                    last_balance: Nanos::ZERO,
+                    balance_interval: Self::min_interval(&span),
+                    failures: 0,
+                    newidle_calls: 512,
+                    newidle_success: 256,
+                    newidle_ratio: RATIO_ONE / 2,
+                    span,
+                }
+            })
+            .collect()
+    }
+
+    /// A millisecond a CPU.
+    fn min_interval(span: &[CpuId]) -> Nanos {
+        Nanos(span.len() as u64 * 1_000_000)
+    }
+
+    /// How far loads may differ, in percent.
+    fn imbalance_pct(&self) -> u64 {
+        if self.level == DomainLevel::Smt { 110 } else { 117 }
+    }
+
+    /// Counts a newly idle balance (kernel: `update_newidle_stats`).
+    fn count_newidle(&mut self, success: u32) {
+        self.newidle_calls += 1;
+        self.newidle_success += success;
+        if self.newidle_calls >= RATIO_ONE {
+            self.newidle_ratio = self.newidle_success.min(RATIO_ONE);
+            self.newidle_calls /= 2;
+            self.newidle_success /= 2;
+        }
+    }
+}
+
+impl<O: Observer> Sched<O> {
+    /// A pseudo-random number (kernel: `sched_rng`).
+    fn random(&mut self) -> u32 {
+        self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.random >> 33) as u32
+    }
+
+    /// A CPU is about to go idle: looks for a task that waits elsewhere; returns whether it has
+    /// something to run now (kernel: `sched_balance_newidle`).
+    pub(crate) fn newidle_balance(&mut self, cpu: CpuId) -> bool {
+        if !self.rqs[cpu].online || !self.any_overloaded() {
+            return false;
+        }
+        self.update_blocked_averages(cpu);
+        for at in 0..self.rqs[cpu].domains.len() {
+            let mut weight = 1;
+            let chance = self.random() % RATIO_ONE;
+            let ratio = self.rqs[cpu].domains[at].newidle_ratio;
+            if chance > ratio {
+                self.rqs[cpu].domains[at].count_newidle(0);
+                continue;
+            }
+            // A try that was made with probability p stands for 1/p tries.
+            weight = (RATIO_ONE * weight).div_ceil(ratio + 1);
+            let pulled = self.load_balance(cpu, at, Idle::Newly) > 0;
+            self.rqs[cpu].domains[at].count_newidle(if pulled { weight } else { 0 });
+            if pulled || self.rqs[cpu].nr_running > 0 {
+                break;
+            }
+        }
+        self.rqs[cpu].nr_running > 0
+    }
+
+    /// Some CPU has more than it can run (kernel: `rd->overloaded`).
+    fn any_overloaded(&self) -> bool {
+        self.rqs.iter().any(|(_, rq)| rq.nr_running > 1)
+    }
+
+    /// What the tick does for balance: the CPU's own, and that of idle CPUs, which do not tick
+    /// (kernel: `sched_balance_trigger`, `nohz_balancer_kick`).
+    pub(crate) fn trigger_load_balance(&mut self, cpu: CpuId) {
+        if !self.rqs[cpu].online {
+            return;
+        }
+        let busy = self.rqs[cpu].curr.is_some();
+        self.rebalance_domains(cpu, if busy { Idle::No } else { Idle::Yes });
+        if self.rqs[cpu].nr_running < 2 || self.now < self.nohz_next_balance {
+            return;
+        }
+        self.nohz_next_balance = Nanos(self.now.0 + self.config.tick.0);
+        for idle in self.cpu_ids() {
+            if self.rqs[idle].online && self.rqs[idle].is_idle() {
+                self.update_rq_clock(idle);
+                self.rebalance_domains(idle, Idle::Yes);
+                if self.rqs[idle].nr_running > 0 {
+                    self.resched_curr(idle, crate::Resched::Immediate);
+                }
+            }
+        }
+    }
+
+    /// Kernel: `sched_balance_domains`.
+    fn rebalance_domains(&mut self, cpu: CpuId, idle: Idle) {
+        let mut aged = false;
+        for at in 0..self.rqs[cpu].domains.len() {
+            let domain = &self.rqs[cpu].domains[at];
+            let factor = if idle == Idle::No { BUSY_FACTOR } else { 1 };
+            let interval = (domain.balance_interval.0 * factor).min(100_000_000);
+            if self.now.0 < domain.last_balance.0 + interval {
+                continue;
+            }
+            if !aged {
+                self.update_blocked_averages(cpu);
+                aged = true;
+            }
+            self.load_balance(cpu, at, idle);
+            self.rqs[cpu].domains[at].last_balance = self.now;
+        }
+    }
+
+    /// Pulls tasks to `dst` within one of its domains; returns how many (kernel: `sched_balance_rq`).
+    fn load_balance(&mut self, dst: CpuId, at: usize, idle: Idle) -> usize {
+        let Some((src, imbalance)) = self.find_busiest(dst, at, idle) else {
+            let domain = &mut self.rqs[dst].domains[at];
+            let min = Domain::min_interval(&domain.span);
+            domain.failures = 0;
+            // Balanced: look less often, up to twice the shortest interval.
+            domain.balance_interval = Nanos((domain.balance_interval.0 * 2).min(min.0 * 2));
+            return 0;
+        };
+        let moved = self.detach_tasks(src, dst, at, imbalance, idle);
+        let domain = &mut self.rqs[dst].domains[at];
+        if moved == 0 {
+            // Newly idle failures do not count: they would come too often.
+            domain.failures += u32::from(idle != Idle::Newly);
+        } else {
+            domain.failures = 0;
+            domain.balance_interval = Domain::min_interval(&domain.span);
+        }
+        moved
+    }
+
+    /// The CPU to take from, and how much (kernel: `sched_balance_find_src_group`,
+    /// `sched_balance_find_src_rq`).
+    fn find_busiest(&self, dst: CpuId, at: usize, idle: Idle) -> Option<(CpuId, Imbalance)> {
+        let domain = &self.rqs[dst].domains[at];
+        let local = u64::from(self.rqs[dst].nr_running);
+        let others = || domain.span.iter().copied().filter(|&cpu| cpu != dst && self.rqs[cpu].online);
+        // The first of those with most tasks, or most load.
+        let most = |key: &dyn Fn(CpuId) -> u64| {
+            others().fold(None, |best: Option<(u64, CpuId)>, cpu| {
+                let value = key(cpu);
+                if best.is_none_or(|(highest, _)| value > highest) { Some((value, cpu)) } else { best }
+            })
+        };
+        let running = |cpu: CpuId| u64::from(self.rqs[cpu].nr_running);
+        if idle != Idle::No && local == 0 {
+            let (count, src) = most(&running)?;
+            return (count > 1).then(|| (src, Imbalance::Tasks((count - local).div_ceil(2).max(1).min(count - 1))));
+        }
+        let overloaded = |cpu: CpuId| running(cpu) > 1;
+        let load = |cpu: CpuId| if overloaded(cpu) { self.cpu_load(cpu) } else { 0 };
+        let (busiest_load, src) = most(&load)?;
+        let local_load = self.cpu_load(dst);
+        if !overloaded(src) || busiest_load * 100 <= local_load * domain.imbalance_pct() {
+            return None;
+        }
+        let span = domain.span.len() as u64;
+        let average = domain.span.iter().map(|&cpu| self.cpu_load(cpu)).sum::<u64>() / span;
+        let imbalance = busiest_load.saturating_sub(average).min(average.saturating_sub(local_load));
+        (imbalance > 0).then_some((src, Imbalance::Load(imbalance)))
+    }
+
+    /// Moves tasks from one CPU to another, the least recently run first (kernel: `detach_tasks`,
+    /// `attach_tasks`).
+    fn detach_tasks(&mut self, src: CpuId, dst: CpuId, at: usize, imbalance: Imbalance, idle: Idle) -> usize {
+        self.update_rq_clock(src);
+        self.update_rq_clock(dst);
+        if let Some(curr) = self.rqs[src].curr
+            && self.tasks[curr].policy != crate::Policy::Fifo
+        {
+            self.update_curr_path(self.tasks[curr].entity);
+        }
+        let failures = self.rqs[dst].domains[at].failures;
+        let mut left = imbalance;
+        let mut moved = 0;
+        let candidates: Vec<TaskId> = self.rqs[src].cfs_tasks.iter().copied().take(NR_MIGRATE).collect();
+        for task in candidates {
+            if self.rqs[src].nr_running <= 1 {
+                break;
+            }
+            if !self.can_migrate(task, src, dst, failures) {
+                continue;
+            }
+            match &mut left {
+                Imbalance::Tasks(count) => *count = count.saturating_sub(1),
+                Imbalance::Load(room) => {
+                    let load = self.task_h_load(task).max(1);
+                    if load >> failures.min(16) > *room {
+                        continue;
+                    }
+                    *room = room.saturating_sub(load);
+                }
+            }
+            self.dequeue_task(task, Dequeue::MIGRATE);
+            self.arrive(task, dst);
+            moved += 1;
+            if idle == Idle::Newly || left.is_done() {
+                break;
+            }
+        }
+        moved
+    }
+
+    /// Kernel: `can_migrate_task`.
+    pub(crate) fn can_migrate(&self, task: TaskId, src: CpuId, dst: CpuId, failures: u32) -> bool {
+        let t = &self.tasks[task];
+        if t.on_cpu || t.asleep || !t.affinity.contains(dst) {
+            return false;
+        }
+        // The destination must be able to run it; in A and B the source as well, because what stands
+        // in a throttled hierarchy cannot be unlinked twice.
+        let stopped = |cpu: CpuId| {
+            self.groups[t.group].queues[cpu.index()].is_some_and(|queue| self.throttled_hierarchy(queue))
+        };
+        if stopped(dst) || self.config.kernel.throttle.per_hierarchy() && stopped(src) {
+            return false;
+        }
+        let ran = self.entities[t.entity].exec_start;
+        let hot = self.now.0.saturating_sub(ran.0) < MIGRATION_COST;
+        // One in the cache domain, two beyond it.
+        let tries = if self.config.topology.cpus[src.index()].llc == self.config.topology.cpus[dst.index()].llc { 1 } else { 2 };
+        !hot || failures > tries
+    }
+}
+
+/// How much to move.
+#[derive(Clone, Copy, Debug)]
+enum Imbalance {
+    Tasks(u64),
+    Load(u64),
+}
+
+impl Imbalance {
+    fn is_done(self) -> bool {
+        matches!(self, Self::Tasks(0) | Self::Load(0))
+    }
+}

@@ -1,0 +1,87 @@
+//! One CPU's part of the scheduler.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use cpumax_bandwidth::Nanos;
+
+use crate::balance::Domain;
+use crate::event::Resched;
+use crate::topology::DomainLevel;
+use crate::{CfsRqId, CpuId, EntityId, TaskId};
+
+/// Kernel: `struct rq`.
+#[derive(Clone, Debug)]
+pub(crate) struct Rq {
+    pub id: CpuId,
+    /// The root group's queue.
+    pub root: CfsRqId,
+    /// The running task; `None` is the idle task.
+    pub curr: Option<TaskId>,
+    /// Entity of the running task while it is fair; kept under the flat pick only, where the timeline
+    /// stands at the root.
+    pub flat_curr: Option<EntityId>,
+    /// Tasks on this CPU that the core regards as running or queued, those stopped with their
+    /// hierarchy (models A, B) or in limbo (models C, D) left out.
+    pub nr_running: u32,
+    /// Pending reschedule request.
+    pub need_resched: Option<Resched>,
+    /// Monotonic time of the last update.
+    pub clock: Nanos,
+    /// Queued `SCHED_FIFO` tasks in order, the running one included.
+    pub fifo: VecDeque<TaskId>,
+    /// Queued fair tasks, the most recently queued first (kernel: `cfs_tasks`). In reverse: the head
+    /// is the end.
+    pub cfs_tasks: Vec<TaskId>,
+    /// Queues that were granted runtime and wait to be unthrottled here (kernel: `cfsb_csd_list`).
+    pub csd_list: Vec<CfsRqId>,
+    /// First of the queues whose load must be decayed.
+    pub leaf_head: Option<CfsRqId>,
+    /// The CPU takes part in scheduling.
+    pub online: bool,
+    /// The high-resolution tick is programmed for this time.
+    pub hrtick: Option<Nanos>,
+    /// Its scheduling domains, smallest first.
+    pub domains: Vec<Domain>,
+}
+
+impl Rq {
+    pub fn new(id: CpuId, root: CfsRqId, domains: Vec<Domain>) -> Self {
+        Self {
+            id,
+            root,
+            curr: None,
+            flat_curr: None,
+            nr_running: 0,
+            need_resched: None,
+            clock: Nanos::ZERO,
+            fifo: VecDeque::new(),
+            cfs_tasks: Vec::new(),
+            csd_list: Vec::new(),
+            leaf_head: None,
+            online: true,
+            hrtick: None,
+            domains,
+        }
+    }
+
+    /// Runs its idle task and has nothing to run (kernel: `idle_cpu`).
+    #[inline]
+    pub fn is_idle(&self) -> bool {
+        self.curr.is_none() && self.nr_running == 0
+    }
+
+    /// CPUs that share the last-level cache, this one included.
+    pub fn llc(&self) -> &[CpuId] {
+        let within = self.domains.iter().take_while(|domain| domain.level <= DomainLevel::Llc);
+        within.last().map_or(core::slice::from_ref(&self.id), |domain| &domain.span)
+    }
+
+    /// Hardware threads of this CPU's core.
+    pub fn smt(&self) -> &[CpuId] {
+        match self.domains.first() {
+            Some(domain) if domain.level == DomainLevel::Smt => &domain.span,
+            _ => core::slice::from_ref(&self.id),
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Which CPUs share what: the scheduling domains, smallest first.
+
+use alloc::vec::Vec;
+
+use crate::{CpuId, CpuMask};
+
+/// What the CPUs of one domain have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DomainLevel {
+    /// Hardware threads of one core.
+    Smt,
+    /// Cores under one last-level cache.
+    Llc,
+    /// CPUs of one NUMA node.
+    Node,
+    /// Nodes of the machine.
+    Numa,
+}
+
+/// The CPUs of a machine and where each stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Topology {
+    /// One entry a CPU, in the order of CPU numbers.
+    pub cpus: Vec<CpuPlace>,
+}
+
+/// Where a CPU stands. CPUs with the same number share the thing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CpuPlace {
+    /// Core (SMT siblings share it).
+    pub core: u32,
+    /// Last-level cache.
+    pub llc: u32,
+    /// NUMA node.
+    pub node: u32,
+}
+
+impl Topology {
+    /// So many CPUs without SMT under one cache, in one node.
+    pub fn flat(cpus: usize) -> Self {
+        Self { cpus: (0..cpus).map(|cpu| CpuPlace { core: cpu as u32, llc: 0, node: 0 }).collect() }
+    }
+
+    /// Number of CPUs.
+    pub fn cpu_count(&self) -> usize {
+        self.cpus.len()
+    }
+
+    /// The domains of a CPU, smallest first; levels that add no CPU are left out, as the kernel
+    /// degenerates them.
+    pub fn domains(&self, cpu: CpuId) -> Vec<(DomainLevel, CpuMask)> {
+        let here = self.cpus[cpu.index()];
+        let levels: [(DomainLevel, &dyn Fn(&CpuPlace) -> bool); 4] = [
+            (DomainLevel::Smt, &|place| place.core == here.core),
+            (DomainLevel::Llc, &|place| place.llc == here.llc),
+            (DomainLevel::Node, &|place| place.node == here.node),
+            (DomainLevel::Numa, &|_| true),
+        ];
+        let mut domains = Vec::new();
+        let mut covered = 1;
+        for (level, shares) in levels {
+            let span: CpuMask = (0..self.cpus.len())
+                .filter(|&other| shares(&self.cpus[other]))
+                .map(CpuId::new)
+                .collect();
+            if span.count() > covered {
+                covered = span.count();
+                domains.push((level, span));
+            }
+        }
+        domains
+    }
+}
