@@ -2,12 +2,14 @@
 
 use crate::event::{Observer, Resched};
 use crate::weight::multiply_by_inverse;
-use crate::{CfsRqId, EntityId, Sched, Weight};
+use crate::{CfsRqId, EntityId, Policy, Sched, Weight};
 
 /// Tunables at one CPU, before scaling with the number of CPUs; ns.
 const LATENCY: u64 = 6_000_000;
 const MIN_GRANULARITY: u64 = 750_000;
 const WAKEUP_GRANULARITY: u64 = 1_000_000;
+/// What an idle entity gets at least among others; not scaled with the number of CPUs.
+const IDLE_MIN_GRANULARITY: u64 = 750_000;
 /// Entities that fit into a latency period: ceil(latency / min granularity).
 const NR_LATENCY: u64 = 8;
 
@@ -40,8 +42,9 @@ impl<O: Observer> Sched<O> {
             // A newcomer waits for the slice that it would have had.
             vruntime += self.virtual_time(self.sched_slice(entity), entity);
         } else {
-            // A sleeper gets half a latency period of credit.
-            vruntime -= (self.latency() / 2) as i64;
+            // A sleeper gets half a latency period of credit, an idle one less.
+            let credit = if self.entity_is_idle(entity) { self.min_granularity() } else { self.latency() };
+            vruntime -= (credit / 2) as i64;
         }
         let e = &mut self.entities[entity];
         e.vruntime = e.vruntime.max(vruntime);
@@ -64,7 +67,25 @@ impl<O: Observer> Sched<O> {
             slice = multiply_by_inverse(slice, e.weight.unscaled(), Weight(load));
             next = e.parent;
         }
-        slice.max(self.min_granularity())
+        let shortest = if self.entity_is_idle(entity) && !self.all_idle(self.entities[entity].cfs_rq) {
+            IDLE_MIN_GRANULARITY
+        } else {
+            self.min_granularity()
+        };
+        slice.max(shortest)
+    }
+
+    /// An entity of policy `SCHED_IDLE` (kernel: `se_is_idle`; no group is idle here).
+    fn entity_is_idle(&self, entity: EntityId) -> bool {
+        self.entities[entity].task().is_some_and(|task| self.tasks[task].policy == Policy::Idle)
+    }
+
+    /// The queue has entities, and all of them are idle (kernel: `sched_idle_cfs_rq`).
+    fn all_idle(&self, queue: CfsRqId) -> bool {
+        let q = &self.queues[queue];
+        let curr = q.curr.filter(|&curr| self.entities[curr].on_rq);
+        let mut queued = q.timeline.iter().map(|slot| slot.entity).chain(curr);
+        q.nr_queued > 0 && queued.all(|entity| self.entity_is_idle(entity))
     }
 
     /// Kernel: `check_preempt_tick`.

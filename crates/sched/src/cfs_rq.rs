@@ -10,6 +10,7 @@ use crate::{CfsRqId, CpuId, EntityId, GroupId, TaskId};
 
 /// Kernel: `struct cfs_rq`.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "independent flags, as in the kernel")]
 pub(crate) struct CfsRq {
     pub group: GroupId,
     pub cpu: CpuId,

@@ -259,14 +259,13 @@ impl<O: Observer> Sched<O> {
         let shorter = shortest < self.entities[entity].slice;
         let vprot = match self.config.kernel.pick_rule() {
             PickRule::Cfs => return,
-            // Until the deadline is renewed, which the copy shows by being no longer equal.
-            PickRule::Eevdf => deadline,
             PickRule::EevdfVprot if shorter => {
                 deadline.min(self.entities[entity].vruntime + self.virtual_time(shortest, entity))
             }
             // Until it has just ceased to be eligible.
             PickRule::EevdfFlat if shorter => deadline.min(1 + self.avg_vruntime_without_curr(queue)),
-            PickRule::EevdfVprot | PickRule::EevdfFlat => deadline,
+            // 6.12: until the deadline is renewed, which the copy shows by being no longer equal.
+            PickRule::Eevdf | PickRule::EevdfVprot | PickRule::EevdfFlat => deadline,
         };
         self.entities[entity].vprot = vprot;
     }

@@ -60,6 +60,12 @@ pub enum Effect {
         /// The CPU.
         cpu: CpuId,
     },
+    /// Work waits for the end of the CPU's interrupt handler: call
+    /// [`Sched::handle_softirq`](crate::Sched::handle_softirq) there.
+    RaiseSoftirq {
+        /// The CPU.
+        cpu: CpuId,
+    },
     /// The task got a return-to-user work item: before it next returns to user mode, call
     /// [`Sched::return_to_user_work`](crate::Sched::return_to_user_work).
     AddTaskWork {

@@ -553,8 +553,9 @@ impl<O: Observer> Sched<O> {
             self.set_next_task_flat(task);
             return;
         }
-        // Models A to C switch between fair tasks on a path that makes no charge.
-        let charges = !fair_switch || self.config.kernel.throttle == ThrottleModel::Unified;
+        // Models A to C switch between fair tasks on a path that makes no charge, and tag nobody here.
+        let unified = self.config.kernel.throttle == ThrottleModel::Unified;
+        let charges = !fair_switch || unified;
         let mut throttled = false;
         let mut next = Some(entity);
         while let Some(e) = next {
@@ -568,7 +569,7 @@ impl<O: Observer> Sched<O> {
             }
             next = self.entities[e].parent;
         }
-        if throttled {
+        if throttled && unified {
             self.task_throttle_setup_work(task);
         }
     }
@@ -722,6 +723,12 @@ impl<O: Observer> Sched<O> {
 
     /// Kernel: `set_next_buddy`.
     pub(crate) fn set_next_buddy(&mut self, entity: EntityId) {
+        if self.flat() {
+            // Only tasks stand in the timeline.
+            let queue = self.timeline_queue(entity);
+            self.queues[queue].next = Some(entity);
+            return;
+        }
         let mut next = Some(entity);
         while let Some(e) = next {
             if !self.entities[e].on_rq {
@@ -735,9 +742,11 @@ impl<O: Observer> Sched<O> {
     /// Forgets that an entity, or its group, was to be picked next, last or not (kernel:
     /// `clear_buddies`).
     pub(crate) fn clear_buddies(&mut self, entity: EntityId) {
+        let flat = self.flat();
         let mut next = Some(entity);
         while let Some(e) = next {
-            let q = &mut self.queues[self.entities[e].cfs_rq];
+            let queue = if flat { self.timeline_queue(e) } else { self.entities[e].cfs_rq };
+            let q = &mut self.queues[queue];
             let mut cleared = false;
             for buddy in [&mut q.next, &mut q.last, &mut q.skip] {
                 if *buddy == Some(e) {
@@ -745,7 +754,7 @@ impl<O: Observer> Sched<O> {
                     cleared = true;
                 }
             }
-            if !cleared {
+            if !cleared || flat {
                 break;
             }
             next = self.entities[e].parent;

@@ -2,6 +2,7 @@
 
 /// How an entity joins (kernel: `ENQUEUE_*`).
 #[derive(Clone, Copy, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "independent flags, as in the kernel")]
 pub(crate) struct Enqueue {
     /// It slept.
     pub wakeup: bool,
@@ -21,6 +22,7 @@ impl Enqueue {
 
 /// How an entity leaves (kernel: `DEQUEUE_*`).
 #[derive(Clone, Copy, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "independent flags, as in the kernel")]
 pub(crate) struct Dequeue {
     /// It goes to sleep.
     pub sleep: bool,

@@ -32,7 +32,8 @@ impl<O: Observer> Sched<O> {
             self.queues[queue].h_nr_runnable += 1;
             next = self.entities[entity].parent;
         }
-        self.entities[task_entity].h_load = self.flattened_weight(task_entity);
+        let weight = self.flattened_weight(task_entity);
+        self.rescale_flat(task_entity, weight);
         self.place_entity(task_entity, flags);
         if self.rqs[cpu].flat_curr != Some(task_entity) {
             self.timeline_insert(task_entity);

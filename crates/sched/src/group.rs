@@ -27,7 +27,7 @@ pub(crate) struct Group {
     pub throttled: VecDeque<CfsRqId>,
     /// What a queue made now would have as its local balance: what the last write of `cpu.max` set.
     pub initial_runtime: Runtime,
-    /// CPU time of tasks while they were directly in this group.
+    /// CPU time of tasks while they were directly in this group, or in a child that was removed.
     pub usage: Nanos,
     /// Tasks directly in this group.
     pub nr_tasks: u32,

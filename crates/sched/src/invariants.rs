@@ -90,7 +90,6 @@ impl<O: Observer> Sched<O> {
         );
         let on_csd = self.rqs[q.cpu].csd_list.iter().filter(|&&other| other == queue).count();
         ensure!(on_csd == usize::from(q.on_csd_list), 5, "{queue} is {on_csd} times on the pending list");
-        ensure!(!q.on_csd_list || q.throttled, 5, "{queue} is pending and not throttled");
         if q.on_leaf_list
             && let Some(parent) = q.parent
             && self.queues[parent].parent.is_some()

@@ -181,7 +181,7 @@ impl<O: Observer> Sched<O> {
     /// A sleeping task leaves its CPU's queue for another (kernel: `migrate_task_rq_fair`).
     fn leave_asleep(&mut self, task: TaskId) {
         let entity = self.tasks[task].entity;
-        if self.config.kernel.pick_rule() == PickRule::Cfs {
+        if self.config.kernel.pick_rule() == PickRule::Cfs && self.tasks[task].policy != Policy::Fifo {
             let queue = self.entities[entity].cfs_rq;
             self.entities[entity].vruntime -= self.queues[queue].min_vruntime;
         }
@@ -265,6 +265,16 @@ impl<O: Observer> Sched<O> {
         Some(found)
     }
 
+    /// An online CPU that the task may use; a task whose CPUs are all offline may use any from now on
+    /// (kernel: `select_fallback_rq`).
+    pub(crate) fn fallback_cpu(&mut self, task: TaskId) -> CpuId {
+        self.any_allowed_cpu(task).unwrap_or_else(|| {
+            let online = self.rqs.iter().filter(|(_, rq)| rq.online).map(|(cpu, _)| cpu);
+            self.tasks[task].affinity = online.collect();
+            self.any_allowed_cpu(task).expect("one CPU is online")
+        })
+    }
+
     /// Moves a task to another group (kernel: `sched_move_task`).
     pub fn move_task(&mut self, now: Nanos, task: TaskId, group: GroupId) {
         let cpu = self.tasks[task].cpu;
@@ -283,7 +293,8 @@ impl<O: Observer> Sched<O> {
         }
         let fair = self.tasks[task].policy != Policy::Fifo;
         let entity = self.tasks[task].entity;
-        let cfs_asleep = self.config.kernel.pick_rule() == PickRule::Cfs && !queued;
+        // Of a FIFO task vruntime is relative anyhow.
+        let cfs_asleep = self.config.kernel.pick_rule() == PickRule::Cfs && fair && !queued;
         if fair && self.entities[entity].avg.last_update_time != 0 {
             self.update_load_avg(entity, LoadChange::Detach);
             self.propagate_up(entity);
@@ -334,7 +345,18 @@ impl<O: Observer> Sched<O> {
     pub fn set_policy(&mut self, now: Nanos, task: TaskId, policy: Policy) {
         self.change(now, task, |sched| {
             let entity = sched.tasks[task].entity;
-            let leaves_fair = sched.tasks[task].policy != Policy::Fifo && policy == Policy::Fifo;
+            let was_fair = sched.tasks[task].policy != Policy::Fifo;
+            let leaves_fair = was_fair && policy == Policy::Fifo;
+            // A queued task's vruntime is relative here, since it is off its queue.
+            if sched.config.kernel.pick_rule() == PickRule::Cfs && !sched.tasks[task].on_rq {
+                let queue = sched.entities[entity].cfs_rq;
+                if leaves_fair {
+                    sched.place_entity_cfs(entity, false);
+                    sched.entities[entity].vruntime -= sched.queues[queue].min_vruntime;
+                } else if !was_fair && policy != Policy::Fifo {
+                    sched.entities[entity].vruntime += sched.queues[queue].min_vruntime;
+                }
+            }
             if leaves_fair && sched.entities[entity].avg.last_update_time != 0 {
                 sched.update_load_avg(entity, LoadChange::Detach);
                 sched.propagate_up(entity);
@@ -400,13 +422,13 @@ impl<O: Observer> Sched<O> {
     }
 
     fn set_next(&mut self, task: TaskId) {
-        if self.tasks[task].policy != Policy::Fifo {
-            self.set_next_task_fair(task, None, false);
-        } else {
+        if self.tasks[task].policy == Policy::Fifo {
             // It still runs, so it stands before the others.
             let fifo = &mut self.rqs[self.tasks[task].cpu].fifo;
             fifo.retain(|&other| other != task);
             fifo.push_front(task);
+        } else {
+            self.set_next_task_fair(task, None, false);
         }
     }
 
@@ -450,12 +472,7 @@ impl<O: Observer> Sched<O> {
                 self.finish_delayed_sleep(task);
                 continue;
             }
-            // A task whose CPUs are all offline may use any.
-            let to = self.any_allowed_cpu(task).unwrap_or_else(|| {
-                let online = self.rqs.iter().filter(|(_, rq)| rq.online).map(|(cpu, _)| cpu);
-                self.tasks[task].affinity = online.collect();
-                self.any_allowed_cpu(task).expect("one CPU is online")
-            });
+            let to = self.fallback_cpu(task);
             if self.tasks[task].on_cpu {
                 self.tasks[task].migrate_to = Some(to);
                 self.resched_curr(cpu, Resched::Immediate);

@@ -102,7 +102,7 @@ impl<O: Observer> Sched<O> {
                 removed.runnable_avg * divider,
             );
             q.propagate = true;
-            q.prop_runnable_sum -= (removed.runnable_avg * divider >> 10) as i64;
+            q.prop_runnable_sum -= ((removed.runnable_avg * divider) >> 10) as i64;
             changed = true;
         }
         let weight = q.load >> 10;
@@ -207,7 +207,7 @@ impl<O: Observer> Sched<O> {
         let runnable = if change > 0 {
             (e.avg.load_sum + change as u64).min(divider)
         } else {
-            let shared = if owned_weight > 0 { owned_avg.load_sum / owned_weight } else { 0 };
+            let shared = owned_avg.load_sum.checked_div(owned_weight).unwrap_or(0);
             e.avg.load_sum.min(shared)
         };
         let runnable = runnable.max(e.avg.util_sum >> 10);
@@ -306,10 +306,15 @@ impl<O: Observer> Sched<O> {
             {
                 self.update_load_avg(entity, LoadChange::Publish);
             }
-            if self.queues[queue].is_decayed() {
+            if self.queues[queue].is_decayed() && !self.child_on_leaf_list(queue) {
                 self.leaf_remove(queue);
             }
         }
+    }
+
+    /// A queue below still decays, and its load passes through here (kernel: `child_cfs_rq_on_list`).
+    fn child_on_leaf_list(&self, queue: CfsRqId) -> bool {
+        self.queues[queue].children.iter().any(|&child| self.queues[child].on_leaf_list)
     }
 
     /// An idle group entity without load and without changes below (kernel: `skip_blocked_update`).
@@ -388,6 +393,7 @@ fn add_signed(avg: &mut u64, sum: &mut u64, delta_avg: i64, delta_sum: i64) {
 }
 
 /// The entity takes over an average of its owned queue; the difference goes to the queue it is in.
+#[expect(clippy::needless_pass_by_value, reason = "each pair is two references into one struct")]
 fn replace_average(entity: (&mut u64, &mut u64), new: u64, divider: u64, queue: (&mut u64, &mut u64)) {
     let delta_avg = new as i64 - *entity.0 as i64;
     if delta_avg == 0 {

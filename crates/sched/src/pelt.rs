@@ -14,6 +14,7 @@ const SEGMENT: u64 = 1024;
 const HALF_LIFE: u64 = 32;
 
 /// `floor((2^32 - 1) * 2^(-k/32))`: the decay over `k` segments in 32-bit fixed point.
+#[expect(clippy::unreadable_literal, reason = "as in the kernel's table")]
 const DECAY: [u64; 32] = [
     0xffffffff, 0xfa83b2da, 0xf5257d14, 0xefe4b99a,
     0xeac0c6e6, 0xe5b906e6, 0xe0ccdeeb, 0xdbfbb796,
@@ -34,7 +35,7 @@ pub fn decay(value: u64, segments: u64) -> u64 {
         return 0;
     }
     let halved = value >> (segments / HALF_LIFE);
-    (u128::from(halved) * u128::from(DECAY[(segments % HALF_LIFE) as usize]) >> 32) as u64
+    ((u128::from(halved) * u128::from(DECAY[(segments % HALF_LIFE) as usize])) >> 32) as u64
 }
 
 /// What a rate of one contributes over whole segments and the parts before and after them

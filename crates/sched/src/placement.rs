@@ -39,7 +39,7 @@ impl<O: Observer> Sched<O> {
         if self.rqs[cpu].online && self.tasks[task].affinity.contains(cpu) {
             return cpu;
         }
-        self.any_allowed_cpu(task).unwrap_or(cpu)
+        self.fallback_cpu(task)
     }
 
     /// Counts how often the waker changes whom it wakes (kernel: `record_wakee`).

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use cpumax_bandwidth::Nanos;
 
-use crate::balance::Domain;
+use crate::balance::{Domain, Pull};
 use crate::event::Resched;
 use crate::topology::DomainLevel;
 use crate::{CfsRqId, CpuId, EntityId, TaskId};
@@ -43,6 +43,8 @@ pub(crate) struct Rq {
     pub hrtick: Option<Nanos>,
     /// Its scheduling domains, smallest first.
     pub domains: Vec<Domain>,
+    /// What the last tick found to pull.
+    pub pulls: Vec<Pull>,
 }
 
 impl Rq {
@@ -62,6 +64,7 @@ impl Rq {
             online: true,
             hrtick: None,
             domains,
+            pulls: Vec::new(),
         }
     }
 

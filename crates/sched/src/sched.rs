@@ -4,7 +4,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::fmt;
 
-use cpumax_bandwidth::{Limit, LimitError, Nanos, PeriodIteration, Pool, Runtime, Tunables};
+use cpumax_bandwidth::{Limit, LimitError, Nanos, PeriodIteration, PeriodTooShort, Pool, Runtime, Tunables};
 
 use crate::arena::Arena;
 use crate::balance::Domain;
@@ -60,12 +60,16 @@ pub struct Sched<O: Observer = NoObserver> {
     pub(crate) custom_slices: u32,
     /// Buffer for walks over a hierarchy.
     pub(crate) subtree: Vec<CfsRqId>,
+    /// Buffer for the CPUs from which nothing may move in a balance.
+    pub(crate) pinned_cpus: Vec<CpuId>,
     /// State of the random choices of load balancing.
     pub(crate) random: u64,
     /// The CPU that the last task was sent to for want of a better one.
     pub(crate) distribute_prev: usize,
     /// Earliest time of the next balancing on behalf of idle CPUs.
     pub(crate) nohz_next_balance: Nanos,
+    /// Earliest time of the next decay of idle CPUs' load.
+    pub(crate) nohz_next_blocked: Nanos,
 }
 
 /// A group that cannot be removed.
@@ -112,9 +116,11 @@ impl<O: Observer> Sched<O> {
             online_cpus: 0,
             custom_slices: 0,
             subtree: Vec::new(),
+            pinned_cpus: Vec::new(),
             random: 0,
             distribute_prev: 0,
             nohz_next_balance: Nanos::ZERO,
+            nohz_next_blocked: Nanos::ZERO,
             config,
         };
         sched.groups.push(Group {
@@ -240,6 +246,9 @@ impl<O: Observer> Sched<O> {
         }
         self.groups[group].throttled.clear();
         self.groups[group].removed = true;
+        // What it used stays in its parent's statistics.
+        let usage = self.groups[group].usage;
+        self.groups[parent].usage += usage;
         self.groups[parent].children.retain(|&child| child != group);
         Ok(())
     }
@@ -357,6 +366,17 @@ impl<O: Observer> Sched<O> {
         queue
     }
 
+    /// The queue of a group on a CPU, or of its nearest ancestor that has one: where the group would hang.
+    pub(crate) fn nearest_queue(&self, group: GroupId, cpu: CpuId) -> CfsRqId {
+        let mut group = group;
+        loop {
+            if let Some(queue) = self.groups[group].queues[cpu.index()] {
+                return queue;
+            }
+            group = self.groups[group].parent.expect("the root group has all its queues");
+        }
+    }
+
     // ---- timers of the pool -------------------------------------------------------------------
 
     /// One pass of the period timer's loop, on the CPU where it fired. `Some`: the handler did this
@@ -375,15 +395,23 @@ impl<O: Observer> Sched<O> {
         let iteration = self.groups[group].pool.period_iteration(self.now, waiting);
         let stop = match iteration {
             PeriodIteration::Done => false,
-            PeriodIteration::Stop => true,
+            PeriodIteration::Stop => {
+                // An idle pool is filled once more; one that went unlimited is not.
+                if self.groups[group].pool.limit().is_finite() {
+                    self.refilled(group);
+                }
+                true
+            }
             PeriodIteration::Continue => {
                 self.refilled(group);
+                self.observe_doubling(group);
                 return Some(work);
             }
             PeriodIteration::Distribute => {
                 self.refilled(group);
                 self.distribute_all(group, cpu, &mut work);
                 self.groups[group].pool.after_distribution();
+                self.observe_doubling(group);
                 return Some(work);
             }
         };
@@ -391,6 +419,13 @@ impl<O: Observer> Sched<O> {
             self.effects.push_back(Effect::ArmPeriodTimer { group, cpu, expires });
         }
         None
+    }
+
+    /// Tells the observer if the pass that is over found the period too short.
+    fn observe_doubling(&mut self, group: GroupId) {
+        if self.groups[group].pool.period_too_short() == Some(PeriodTooShort::Doubled) {
+            self.observer.event(self.now, Event::PeriodDoubled { group });
+        }
     }
 
     /// Distributes until everybody is served or the pool is empty.

@@ -122,7 +122,7 @@ impl<O: Observer> Sched<O> {
             let e = &self.entities[entity];
             let Some(parent) = e.parent else {
                 // At the top the weight counts as it is.
-                let top = u128::from(weight) * u128::from(e.weight.0) >> 20;
+                let top = (u128::from(weight) * u128::from(e.weight.0)) >> 20;
                 return Weight((top as u64).max(2));
             };
             let total = self.queues[e.cfs_rq].load.max(e.weight.0);
@@ -140,7 +140,7 @@ impl<O: Observer> Sched<O> {
             return;
         }
         if !self.entities[task_entity].on_rq {
-            self.entities[task_entity].h_load = weight;
+            self.rescale_flat(task_entity, weight);
             return;
         }
         let queue = self.timeline_queue(task_entity);
@@ -160,6 +160,17 @@ impl<O: Observer> Sched<O> {
         if !curr {
             self.timeline_insert(task_entity);
         }
+    }
+
+    /// Gives a task that is not queued another flattened weight, keeping its lag and what is left of its
+    /// request in service time (7.3, kernel: `rescale_entity`).
+    pub(crate) fn rescale_flat(&mut self, task_entity: EntityId, weight: Weight) {
+        let e = &mut self.entities[task_entity];
+        e.vlag = scale(e.vlag, e.h_load, weight);
+        if e.rel_deadline {
+            e.deadline = scale(e.deadline, e.h_load, weight);
+        }
+        e.h_load = weight;
     }
 
     /// Sets the shares of a group (kernel: `sched_group_set_shares`).

@@ -95,9 +95,16 @@ impl<O: Observer> Sched<O> {
     }
 
     /// The running task must go to another CPU, and is not asleep.
-    fn leaves_cpu(&self, task: TaskId) -> bool {
+    fn leaves_cpu(&mut self, task: TaskId) -> bool {
         let t = &self.tasks[task];
-        t.migrate_to.is_some() && t.on_rq && !t.asleep
+        let Some(to) = t.migrate_to.filter(|_| t.on_rq && !t.asleep) else { return false };
+        if !self.rqs[to].online {
+            // It went offline since it was chosen.
+            let other = self.fallback_cpu(task);
+            let t = &mut self.tasks[task];
+            t.migrate_to = (other != t.cpu).then_some(other);
+        }
+        self.tasks[task].migrate_to.is_some()
     }
 
     /// FIFO tasks first, then the fair class; a CPU that would go idle looks for work elsewhere.
@@ -206,7 +213,7 @@ impl<O: Observer> Sched<O> {
         if t.policy == Policy::Fifo || !e.on_rq || self.queues[rq.root].h_nr_queued < 2 {
             return None;
         }
-        let span = i128::from(e.deadline - e.vruntime) * i128::from(e.h_load.0) >> 20;
+        let span = (i128::from(e.deadline - e.vruntime) * i128::from(e.h_load.0)) >> 20;
         let from = e.exec_start.0.max(rq.clock.0 - (rq.clock.0 - e.exec_start.0));
         Some(Nanos(from + (span as i64).max(HRTICK_MIN) as u64))
     }

@@ -489,7 +489,10 @@ impl<O: Observer> Sched<O> {
     /// Hands a queue to its CPU; an IPI is under way if others wait there already (kernel:
     /// `unthrottle_cfs_rq_async`).
     fn unthrottle_async(&mut self, queue: CfsRqId, work: &mut Work) {
-        let cpu = self.queues[queue].cpu;
+        let q = &self.queues[queue];
+        // Not later: a write of the limit may release it before its CPU gets here.
+        debug_assert!(q.throttled && q.runtime_remaining.0 > 0, "I5: who is handed over waits and has runtime");
+        let cpu = q.cpu;
         let first = self.rqs[cpu].csd_list.is_empty();
         self.queues[queue].on_csd_list = true;
         self.rqs[cpu].csd_list.push(queue);

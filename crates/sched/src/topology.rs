@@ -50,17 +50,17 @@ impl Topology {
     /// degenerates them.
     pub fn domains(&self, cpu: CpuId) -> Vec<(DomainLevel, CpuMask)> {
         let here = self.cpus[cpu.index()];
-        let levels: [(DomainLevel, &dyn Fn(&CpuPlace) -> bool); 4] = [
-            (DomainLevel::Smt, &|place| place.core == here.core),
-            (DomainLevel::Llc, &|place| place.llc == here.llc),
-            (DomainLevel::Node, &|place| place.node == here.node),
-            (DomainLevel::Numa, &|_| true),
-        ];
+        let shares = |level: DomainLevel, place: &CpuPlace| match level {
+            DomainLevel::Smt => place.core == here.core,
+            DomainLevel::Llc => place.llc == here.llc,
+            DomainLevel::Node => place.node == here.node,
+            DomainLevel::Numa => true,
+        };
         let mut domains = Vec::new();
         let mut covered = 1;
-        for (level, shares) in levels {
+        for level in [DomainLevel::Smt, DomainLevel::Llc, DomainLevel::Node, DomainLevel::Numa] {
             let span: CpuMask = (0..self.cpus.len())
-                .filter(|&other| shares(&self.cpus[other]))
+                .filter(|&other| shares(level, &self.cpus[other]))
                 .map(CpuId::new)
                 .collect();
             if span.count() > covered {

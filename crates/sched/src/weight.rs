@@ -120,7 +120,7 @@ pub fn multiply_by_inverse(delta: u64, numerator: u64, weight: Weight) -> u64 {
         factor >>= excess;
         shift -= excess;
     }
-    (u128::from(delta) * u128::from(factor) >> shift) as u64
+    ((u128::from(delta) * u128::from(factor)) >> shift) as u64
 }
 
 #[cfg(test)]

@@ -36,6 +36,8 @@ pub(crate) struct Cpu {
     pub alarm_at: Option<Nanos>,
     /// Number of the current programming of the high-resolution tick.
     pub hrtick: u32,
+    /// A softirq follows the interrupt that is being handled.
+    pub softirq_raised: bool,
     /// A reschedule IPI is on its way.
     pub reschedule_sent: bool,
 }
@@ -63,6 +65,10 @@ pub(crate) enum State {
         /// The handler goes round its loop once more.
         again: bool,
     },
+    /// Between an interrupt and its softirq. Interrupts wait.
+    SoftirqDue,
+    /// Executes a softirq, whose effect has taken place. Interrupts wait.
+    Softirq,
 }
 
 impl Cpu {
@@ -82,6 +88,7 @@ impl Cpu {
             alarm: 0,
             alarm_at: None,
             hrtick: 0,
+            softirq_raised: false,
             reschedule_sent: false,
         }
     }

@@ -65,6 +65,8 @@ pub struct Simulation<O: Observer = NoObserver> {
     events: EventQueue,
     cpus: Vec<Cpu>,
     tasks: Vec<Task>,
+    /// The tasks of the setup; behind them stand the machine's own.
+    visible_tasks: usize,
     groups: Vec<Group>,
     objects: Objects,
     /// By the scheduler's task number.
@@ -195,7 +197,7 @@ impl<O: Observer> Simulation<O> {
             seed: self.seed,
             elapsed: self.since_t0(),
             groups: self.group_outcomes(),
-            tasks: (0..self.tasks.len()).map(|index| self.task_outcome(TaskIndex(index))).collect(),
+            tasks: (0..self.visible_tasks).map(|index| self.task_outcome(TaskIndex(index))).collect(),
             events: self.handled,
             operations: self.operations,
         }
@@ -224,6 +226,11 @@ impl<O: Observer> Simulation<O> {
                 }
             }
             Event::Interrupt { cpu, interrupt } => self.interrupt(cpu, interrupt)?,
+            Event::Softirq { cpu, segment } => {
+                if self.cpus[cpu.index()].segment == segment {
+                    self.proceed_with(cpu, |simulation, cpu| Ok(simulation.handle_softirq(cpu)))?;
+                }
+            }
             Event::Action { index } => self.act(index)?,
             Event::End => {
                 self.charge_all();
@@ -277,8 +284,8 @@ impl<O: Observer> Simulation<O> {
             State::Entering(interrupt) | State::Handling { interrupt, again: true } => {
                 self.handle_interrupt(cpu, interrupt)
             }
-            State::Handling { again: false, .. } => self.handler_over(cpu),
-            State::User | State::Idle | State::Offline => Ok(Next::Open),
+            State::Handling { again: false, .. } | State::Softirq => self.handler_over(cpu),
+            State::User | State::Idle | State::SoftirqDue | State::Offline => Ok(Next::Open),
         }
     }
 

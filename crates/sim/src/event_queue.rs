@@ -4,8 +4,9 @@
 //!
 //! Events are ordered by (time, class, CPU, sequence number). The order of equal times has a meaning:
 //!
-//! * class: work that ends at an instant has ended when an interrupt arrives at that instant; changes
-//!   from outside come after what the machine does by itself; the end of the run comes last.
+//! * class: work that ends at an instant has ended when an interrupt arrives at that instant; softirqs
+//!   follow the interrupts of all CPUs, since the ticks of an instant look at the machine in parallel;
+//!   changes from outside come after what the machine does by itself; the end of the run comes last.
 //! * CPU: in the measured machine, CPU 0 executes its part of an instant first.
 //! * sequence number: timers of one CPU that expire together are handled in the order in which they
 //!   were armed, as in the kernel's timer queue.
@@ -28,6 +29,9 @@ pub(crate) enum Event {
     UserEnd { cpu: CpuId, alarm: u64 },
     /// An interrupt reaches a CPU.
     Interrupt { cpu: CpuId, interrupt: Interrupt },
+    /// The softirq that a CPU's interrupt has raised begins. Stale if the CPU's segment number has
+    /// moved on.
+    Softirq { cpu: CpuId, segment: u64 },
     /// A timed action of the setup is due, by index.
     Action { index: usize },
     /// Statistics are read.
@@ -62,25 +66,27 @@ impl Event {
         match self {
             Self::SegmentEnd { .. } | Self::UserEnd { .. } => 0,
             Self::Interrupt { .. } => 1,
-            Self::Action { .. } => 2,
-            Self::End => 3,
+            Self::Softirq { .. } => 2,
+            Self::Action { .. } => 3,
+            Self::End => 4,
         }
     }
 
     /// CPU number; events of the whole machine stand at 0.
     const fn cpu(&self) -> u64 {
         match self {
-            Self::SegmentEnd { cpu, .. } | Self::UserEnd { cpu, .. } | Self::Interrupt { cpu, .. } => {
-                cpu.index() as u64
-            }
+            Self::SegmentEnd { cpu, .. }
+            | Self::UserEnd { cpu, .. }
+            | Self::Interrupt { cpu, .. }
+            | Self::Softirq { cpu, .. } => cpu.index() as u64,
             Self::Action { .. } | Self::End => 0,
         }
     }
 }
 
-/// Class, CPU and sequence number in one word: 2, 16 and 46 bits.
-const CLASS_SHIFT: u32 = 62;
-const CPU_SHIFT: u32 = 46;
+/// Class, CPU and sequence number in one word: 3, 16 and 45 bits.
+const CLASS_SHIFT: u32 = 61;
+const CPU_SHIFT: u32 = 45;
 
 /// CPUs that an event queue can tell apart.
 pub(crate) const MAX_CPUS: usize = 1 << (CLASS_SHIFT - CPU_SHIFT);
@@ -142,11 +148,13 @@ mod tests {
             cpu: CpuId::new(1),
             interrupt: Interrupt::SleepTimer { task: TaskIndex(index) },
         };
-        for event in [Event::End, Event::Action { index: 0 }, timer(9), timer(2), tick(0), end] {
+        let softirq = Event::Softirq { cpu: CpuId::new(0), segment: 0 };
+        let action = Event::Action { index: 0 };
+        for event in [Event::End, action, softirq, timer(9), timer(2), tick(0), end] {
             queue.push(Nanos(10), event);
         }
         queue.push(Nanos(9), tick(7));
-        let order = [tick(7), end, tick(0), timer(9), timer(2), Event::Action { index: 0 }, Event::End];
+        let order = [tick(7), end, tick(0), timer(9), timer(2), softirq, action, Event::End];
         assert_eq!(drain(&mut queue), order);
     }
 

@@ -4,7 +4,7 @@
 //! the timers.
 
 use cpumax_bandwidth::Nanos;
-use cpumax_sched::{CpuId, CpuMask};
+use cpumax_sched::CpuId;
 use rand_core::Rng;
 use rand_pcg::Lcg64Xsh32;
 
@@ -14,6 +14,7 @@ pub(crate) struct Seed {
     timer_phases: Lcg64Xsh32,
     last_cpus: Lcg64Xsh32,
     scheduler: Lcg64Xsh32,
+    background: Lcg64Xsh32,
 }
 
 /// The period that a group has when its timer's phase is drawn: the limit is written later (kernel:
@@ -27,6 +28,7 @@ impl Seed {
             timer_phases: Lcg64Xsh32::new(seed, 1),
             last_cpus: Lcg64Xsh32::new(seed, 2),
             scheduler: Lcg64Xsh32::new(seed, 3),
+            background: Lcg64Xsh32::new(seed, 4),
         }
     }
 
@@ -35,14 +37,21 @@ impl Seed {
         Nanos(u64::from(below(&mut self.timer_phases, DEFAULT_PERIOD.0 as u32)))
     }
 
-    /// The CPU that the next task last ran on: one of `allowed`, which must not be empty.
-    pub fn last_cpu(&mut self, allowed: &CpuMask) -> Option<CpuId> {
-        let count = allowed.count();
-        if count == 0 {
-            return None;
-        }
-        let chosen = below(&mut self.last_cpus, count as u32);
-        allowed.iter().nth(chosen as usize)
+    /// The order in which the CPUs of a machine get new tasks.
+    ///
+    /// Whoever starts the tasks one after the other runs on a CPU, and each new task goes to the next idle
+    /// one. As measured: upwards from CPU 1, past the CPU of the one who starts them; then CPU 0, which
+    /// is busiest with interrupts; then that CPU.
+    pub fn start_order(&mut self, cpus: usize) -> Vec<CpuId> {
+        let starter = below(&mut self.last_cpus, cpus as u32) as usize;
+        let upwards = (1..cpus).filter(|&cpu| cpu != starter);
+        let last = (starter != 0).then_some(starter);
+        upwards.chain([0]).chain(last).map(CpuId::new).collect()
+    }
+
+    /// When a background thread that sleeps for so long between its runs first wakes.
+    pub fn background_phase(&mut self, sleep: Nanos) -> Nanos {
+        Nanos(u64::from(below(&mut self.background, sleep.0.min(u64::from(u32::MAX)) as u32)))
     }
 
     /// Seed of the scheduler's own random choices.
@@ -64,7 +73,7 @@ mod tests {
     fn streams_are_independent_and_repeatable() {
         let mut one = Seed::new(7);
         let mut two = Seed::new(7);
-        two.last_cpu(&CpuMask::all(8));
+        two.start_order(8);
         let phases: Vec<Nanos> = (0..5).map(|_| one.timer_phase()).collect();
         assert_eq!(phases, (0..5).map(|_| two.timer_phase()).collect::<Vec<_>>());
         assert!(phases.iter().all(|&phase| phase < DEFAULT_PERIOD));
@@ -72,13 +81,12 @@ mod tests {
     }
 
     #[test]
-    fn the_last_cpu_is_an_allowed_one() {
-        let mut seed = Seed::new(1);
-        let allowed = CpuMask::from_bits(0b1010);
-        for _ in 0..50 {
-            let cpu = seed.last_cpu(&allowed).unwrap();
-            assert!(allowed.contains(cpu));
-        }
-        assert_eq!(seed.last_cpu(&CpuMask::empty(4)), None);
+    fn tasks_start_round_the_cpus_with_the_starter_last() {
+        let order = |seed| -> Vec<usize> {
+            Seed::new(seed).start_order(4).iter().map(|cpu| cpu.index()).collect()
+        };
+        let seen: std::collections::BTreeSet<Vec<usize>> = (0..100).map(order).collect();
+        let expected = [[1, 2, 0, 3], [1, 2, 3, 0], [1, 3, 0, 2], [2, 3, 0, 1]];
+        assert_eq!(seen, expected.iter().map(|order| order.to_vec()).collect());
     }
 }

@@ -224,7 +224,7 @@ fn the_same_seed_gives_the_same_outcome() {
         }
         world.run()
     };
-    assert_eq!(run(1), run(1));
-    assert_eq!(run(2), run(2));
-    assert_ne!(run(1).tasks, run(2).tasks, "the CPUs that they last ran on differ");
+    for seed in 1..4 {
+        assert!(run(seed) == run(seed), "seed {seed}");
+    }
 }

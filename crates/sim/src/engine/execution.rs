@@ -168,7 +168,8 @@ impl<O: Observer> Simulation<O> {
         let costs = &self.costs;
         let running = &mut self.tasks[task.0];
         let own = match call {
-            Call::PipeWrite { .. } | Call::PipeRead { .. } => costs.pipe_op,
+            Call::PipeRead { .. } => costs.pipe_read,
+            Call::PipeWrite { .. } => costs.pipe_write,
             Call::Sleep(_) | Call::Timer(_) => costs.sleep,
             Call::Wait(_) => costs.block / 2,
             _ => Nanos::ZERO,

@@ -132,10 +132,27 @@ impl<O: Observer> Simulation<O> {
             + self.costs.unthrottle_task * u64::from(work.entities_enqueued)
     }
 
-    /// The handler is done: the next interrupt that waits, or back.
+    /// The softirq that the interrupt raised.
+    pub(super) fn handle_softirq(&mut self, cpu: CpuId) -> Next {
+        self.operations += 1;
+        self.sched.handle_softirq(self.now, cpu);
+        self.carry_out(Some(cpu));
+        self.cpus[cpu.index()].state = State::Softirq;
+        Next::For(self.costs.softirq)
+    }
+
+    /// The handler is done: the next interrupt that waits, then the softirq, then back.
     pub(super) fn handler_over(&mut self, cpu: CpuId) -> Result<Next, Error> {
         if let Some(next) = self.cpus[cpu.index()].pending.pop_front() {
             return self.handle_interrupt(cpu, next);
+        }
+        let at = &mut self.cpus[cpu.index()];
+        if std::mem::take(&mut at.softirq_raised) {
+            at.state = State::SoftirqDue;
+            // The number that the open segment, which begins now, will have.
+            let segment = at.segment + 1;
+            self.events.push(self.now, Event::Softirq { cpu, segment });
+            return Ok(Next::Open);
         }
         let Some(task) = self.cpus[cpu.index()].curr else {
             return Ok(self.back_to_idleness(cpu));
@@ -214,6 +231,7 @@ impl<O: Observer> Simulation<O> {
         debug_assert_eq!(at.curr, None, "an offline CPU picks nothing");
         at.state = State::Offline;
         at.ticking = false;
+        at.softirq_raised = false;
         let waiting = std::mem::take(&mut at.pending);
         for interrupt in waiting {
             self.redirect(interrupt);

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use cpumax_bandwidth::{Limit, Nanos, Tunables};
-use cpumax_sched::{CpuId, CpuMask, GroupId, Observer, Sched, SchedConfig, TaskParams, Weight};
+use cpumax_sched::{
+    CpuId, CpuMask, GroupId, Nice, Observer, Release, Sched, SchedConfig, TaskParams, Weight,
+};
 
 use super::{Group, GroupTimers, Simulation, T0};
 use crate::cpu::Cpu;
@@ -13,7 +15,9 @@ use crate::event_queue::{Event, EventQueue, Interrupt, MAX_CPUS};
 use crate::objects::Objects;
 use crate::program::{Call, CompiledProgram};
 use crate::seed::Seed;
-use crate::setup::{Action, GroupIndex, Policy, RunOptions, Setup, TaskIndex, TaskSpec};
+use crate::setup::{
+    Action, GroupIndex, Policy, Program, RunOptions, Setup, Step, TaskIndex, TaskSpec,
+};
 use crate::task::{Activity, AfterWakes, Jobs, Task, Transfer, UserWork};
 
 impl<O: Observer> Simulation<O> {
@@ -36,6 +40,9 @@ impl<O: Observer> Simulation<O> {
             tick: machine.tick,
             tunables: Tunables::default(),
         };
+        let visible_tasks = setup.tasks.len();
+        let mut setup = setup;
+        add_background(&mut setup, options.kernel.release, &mut seed);
         let mut sched = Sched::new(config, observer);
         sched.seed(seed.scheduler());
         let mut simulation = Self {
@@ -44,11 +51,12 @@ impl<O: Observer> Simulation<O> {
             seed: options.seed,
             check: options.check,
             preemption,
-            costs: machine.costs.clone(),
+            costs: setup.machine.costs.clone(),
             now: Nanos::ZERO,
             events: EventQueue::default(),
             cpus: (0..cpu_count).map(|cpu| Cpu::new(CpuId::new(cpu))).collect(),
             tasks: Vec::with_capacity(setup.tasks.len()),
+            visible_tasks,
             groups: setup.groups.iter().map(|_| Group::default()).collect(),
             objects: Objects::default(),
             task_of: Vec::with_capacity(setup.tasks.len()),
@@ -115,6 +123,8 @@ impl<O: Observer> Simulation<O> {
         let all = CpuMask::all(self.cpus.len());
         // Many tasks share a program; by address, which a clone of the setup keeps.
         let mut compiled: HashMap<*const crate::setup::Program, Arc<CompiledProgram>> = HashMap::new();
+        let order = seed.start_order(self.cpus.len());
+        let mut turns = order.iter().cycle();
         for index in 0..self.setup.tasks.len() {
             let spec = &self.setup.tasks[index];
             let program = compiled.entry(Arc::as_ptr(&spec.program)).or_insert_with(|| {
@@ -125,7 +135,9 @@ impl<O: Observer> Simulation<O> {
             let program = Arc::clone(program);
             let affinity = spec.affinity.as_ref().unwrap_or(&all);
             let allowed: CpuMask = affinity.iter().filter(|&cpu| all.contains(cpu)).collect();
-            let cpu = seed.last_cpu(&allowed).ok_or_else(|| Error::NoAllowedCpu {
+            // A task that may not go to the CPU whose turn it is takes the first that it may use.
+            let turn = turns.next().filter(|&&cpu| allowed.contains(cpu)).copied();
+            let cpu = turn.or_else(|| allowed.iter().next()).ok_or_else(|| Error::NoAllowedCpu {
                 task: spec.name.clone(),
                 cpus: self.cpus.len(),
             })?;
@@ -253,5 +265,27 @@ fn check_weight(path: &str, weight: u32) -> Result<(), Error> {
         Ok(())
     } else {
         Err(Error::Weight { group: path.to_string(), weight })
+    }
+}
+
+/// Adds the machine's own kernel threads to the tasks.
+fn add_background(setup: &mut Setup, release: Release, seed: &mut Seed) {
+    let cpus = setup.machine.topology.cpu_count();
+    for thread in setup.machine.background.iter().filter(|thread| release >= thread.since) {
+        let steps = vec![Step::RunKernel(thread.run), Step::Sleep(thread.sleep)];
+        let program = Arc::new(Program { steps, times: None });
+        let homes = if thread.per_cpu { (0..cpus).map(Some).collect() } else { vec![None] };
+        for home in homes {
+            setup.tasks.push(TaskSpec {
+                name: thread.name.clone(),
+                group: None,
+                nice: Nice::default(),
+                policy: Policy::Normal,
+                affinity: home.map(|cpu| [CpuId::new(cpu)].into_iter().collect()),
+                start: seed.background_phase(thread.sleep),
+                kernel_thread: true,
+                program: Arc::clone(&program),
+            });
+        }
     }
 }

@@ -116,6 +116,8 @@ impl<O: Observer> Simulation<O> {
                     self.events.push(expires.max(self.now), Event::Interrupt { cpu, interrupt });
                 }
                 Effect::CancelHrtick { cpu } => self.cpus[cpu.index()].hrtick += 1,
+                // Raised by a tick, so its handler looks at it when it ends.
+                Effect::RaiseSoftirq { cpu } => self.cpus[cpu.index()].softirq_raised = true,
                 // Looked at where it matters: on the return to user mode.
                 Effect::AddTaskWork { .. } => {}
             }
