@@ -60,7 +60,10 @@ impl Output {
             (false, true) => GraphicalTheme::unicode_nocolor(),
             (false, false) => GraphicalTheme::none(),
         };
-        let handler = GraphicalReportHandler::new_themed(theme).with_width(100);
+        // A pipe has no width: a message stays on its line, where a program can find it.
+        let handler = GraphicalReportHandler::new_themed(theme)
+            .with_width(100)
+            .with_wrap_lines(io::stderr().is_terminal());
         let mut text = String::new();
         if handler.render_report(&mut text, failure).is_err() {
             text = format!("Error: {failure}\n");

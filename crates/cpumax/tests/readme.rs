@@ -32,7 +32,8 @@ fn outputs_are_real() {
     if std::env::var_os(UPDATE).is_some() {
         std::fs::write(&path, real).unwrap();
     } else {
-        let hint = format!("{UPDATE}=1 cargo test --test readme writes what is printed now");
+        let hint =
+            format!("{UPDATE}=1 cargo test -p cpumax --test readme writes what is printed now");
         assert!(
             readme == real,
             "the README shows other output; {hint}:\n{real}"

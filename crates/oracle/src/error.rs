@@ -106,7 +106,7 @@ pub enum Error {
         line: usize,
         /// What is wrong.
         #[diagnostic_source]
-        source: ScenarioError,
+        error: ScenarioError,
     },
     /// A run failed.
     #[error("{scenario} cannot be simulated on {kernel} (seed {seed})")]

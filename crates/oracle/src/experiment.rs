@@ -97,10 +97,10 @@ struct Collected {
 impl Collected {
     fn begin(measurement: &Measurement, file: &str) -> Result<Self, Error> {
         let place = format!("{file}, text of line {}", measurement.line);
-        let what = read_scenario(&measurement.text, &place).map_err(|source| Error::Scenario {
+        let what = read_scenario(&measurement.text, &place).map_err(|error| Error::Scenario {
             file: file.to_owned(),
             line: measurement.line,
-            source,
+            error,
         })?;
         let numbered = |names: Vec<&String>| {
             names

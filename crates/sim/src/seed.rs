@@ -54,6 +54,12 @@ impl Seed {
         Nanos(u64::from(below(&mut self.background, sleep.0.min(u64::from(u32::MAX)) as u32)))
     }
 
+    /// The CPU of a task that is started when each CPU has had one: all are idle again, and which of them
+    /// is taken shows no order in the measurements.
+    pub fn any_cpu(&mut self, cpus: usize) -> CpuId {
+        CpuId::new(below(&mut self.last_cpus, cpus as u32) as usize)
+    }
+
     /// Seed of the scheduler's own random choices.
     pub fn scheduler(&mut self) -> u64 {
         self.scheduler.next_u64()

@@ -60,7 +60,7 @@ fn throttled_share(group: usize, outcomes: &[&Outcome]) -> String {
         .iter()
         .map(|outcome| (throttled(outcome, group), outcome.kernel))
         .collect();
-    let show = |share: f64| format!("{} %", decimal(share * 100.0, 0));
+    let show = |share: f64| format!("{} %", decimal(share * 100.0, 1));
     let (least, most) = ends(&shares);
     if show(least.0) == show(most.0) {
         return format!("is throttled in {} of its periods", show(most.0));

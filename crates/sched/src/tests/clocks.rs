@@ -119,6 +119,7 @@ fn t113_a_child_waits_for_its_parent() {
         world.spin(child, 0);
         out_at(&mut world, parent, ms(20));
         world.drive(ms(100));
+        assert_eq!(world.q(child, 0).throttled_clock, None, "{kernel}: it is not throttled itself");
         release(&mut world, parent);
         let (above, below) = (world.stat(parent), world.stat(child));
         assert_eq!((above.throttled_time, below.throttled_time), (ms(80), ms(0)), "{kernel}");

@@ -1,7 +1,7 @@
 //! Tasks that move, change and sleep while CPUs come and go.
 
 use super::world::*;
-use crate::{CpuId, CpuMask, Event, GroupId, Kernel, Policy, Preemption, TaskState};
+use crate::{CpuId, CpuMask, Event, GroupId, Kernel, Policy, Preemption, TaskState, Weight};
 
 #[test]
 fn a_task_whose_cpus_are_all_offline_wakes_elsewhere() {
@@ -69,11 +69,12 @@ fn a_fifo_task_that_moves_asleep_keeps_its_place() {
     for kernel in ALL {
         for asleep_first in [true, false] {
             let mut world = World::new(kernel, 1);
-            let group = world.group(GroupId::ROOT);
+            // So heavy a group that virtual time outside it goes by far more slowly than inside.
+            let weight = Weight::from_cpu_weight(10_000);
+            let group = world.sched.create_group(world.now, GroupId::ROOT, weight, ms(0));
             let busy = world.spin(group, 0);
-            let task = world.spin(GroupId::ROOT, 0);
-            // Virtual time of the two queues goes apart.
             world.drive(ms(500));
+            let task = world.spin(GroupId::ROOT, 0);
             world.drive_bounded(1000, |world| world.state(task) == TaskState::Running);
             if asleep_first {
                 world.sleep(task);

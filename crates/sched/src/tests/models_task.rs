@@ -216,6 +216,48 @@ fn t089_the_last_taken_off_is_the_first_back() {
 }
 
 #[test]
+fn t089_children_are_released_before_their_parents() {
+    for kernel in CD {
+        let mut world = World::new(kernel, 1);
+        let outer = world.limited(100, 1000);
+        let inner = world.group(outer);
+        let innermost = world.group(inner);
+        let tasks = [outer, inner, innermost].map(|group| world.spin(group, 0));
+        world.drive(ms(9));
+        run_out(&mut world, outer);
+        // 7.2 does not see the limit where it switches below it.
+        world.spin(GroupId::ROOT, 0);
+        world.drive_bounded(1000, |world| tasks.iter().all(|&task| world.state(task) == TaskState::Limbo));
+        world.take_events();
+        lift_limit(&mut world, outer);
+        let released: Vec<_> = world
+            .take_events()
+            .into_iter()
+            .filter_map(|event| if let Event::LimboReleased { task } = event { Some(task) } else { None })
+            .collect();
+        assert_eq!(released, [tasks[2], tasks[1], tasks[0]], "{kernel}");
+    }
+}
+
+#[test]
+fn a_queue_throttled_on_arrival_tags_nobody() {
+    for kernel in D {
+        let mut world = World::new(kernel, 1);
+        let group = world.limited(100, 1000);
+        let other = world.spin(GroupId::ROOT, 0);
+        let task = world.task(group, 0);
+        world.set_pool(group, 0);
+        world.set_local(group, 0, 0);
+        world.sched.wake(world.now, task, cpu(0));
+        assert!(world.q(group, 0).throttled, "{kernel}");
+        assert!(!world.t(other).has_work && !world.t(task).has_work, "{kernel}");
+        world.end_of_interrupt(cpu(0));
+        world.drive_bounded(100, |world| world.state(task) == TaskState::Limbo);
+        assert_eq!(world.user_time(task), ms(0), "{kernel}");
+    }
+}
+
+#[test]
 fn t090_an_outer_limit_that_throttles_during_the_release() {
     for kernel in CD {
         let mut world = World::new(kernel, 1);

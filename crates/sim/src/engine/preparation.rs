@@ -124,7 +124,7 @@ impl<O: Observer> Simulation<O> {
         // Many tasks share a program; by address, which a clone of the setup keeps.
         let mut compiled: HashMap<*const crate::setup::Program, Arc<CompiledProgram>> = HashMap::new();
         let order = seed.start_order(self.cpus.len());
-        let mut turns = order.iter().cycle();
+        let mut turns = order.iter().copied();
         for index in 0..self.setup.tasks.len() {
             let spec = &self.setup.tasks[index];
             let program = compiled.entry(Arc::as_ptr(&spec.program)).or_insert_with(|| {
@@ -136,7 +136,8 @@ impl<O: Observer> Simulation<O> {
             let affinity = spec.affinity.as_ref().unwrap_or(&all);
             let allowed: CpuMask = affinity.iter().filter(|&cpu| all.contains(cpu)).collect();
             // A task that may not go to the CPU whose turn it is takes the first that it may use.
-            let turn = turns.next().filter(|&&cpu| allowed.contains(cpu)).copied();
+            let turn = turns.next().unwrap_or_else(|| seed.any_cpu(self.cpus.len()));
+            let turn = Some(turn).filter(|&cpu| allowed.contains(cpu));
             let cpu = turn.or_else(|| allowed.iter().next()).ok_or_else(|| Error::NoAllowedCpu {
                 task: spec.name.clone(),
                 cpus: self.cpus.len(),
