@@ -139,6 +139,36 @@ fn t120_the_average_is_rounded_down() {
 }
 
 #[test]
+fn t120_the_earliest_deadline_of_the_eligible_is_picked() {
+    // Where the running and the queued task stand: (vruntime, deadline) each; V is in the middle.
+    let cases = [
+        ((0, 100), (0, 50), false, "both eligible, the queued one is due first"),
+        ((0, 50), (0, 100), true, "both eligible, the running one is due first"),
+        ((0, 100), (10, 50), true, "the queued one is not eligible"),
+        ((10, 50), (0, 100), false, "the running one is not eligible"),
+    ];
+    for kernel in EEVDF {
+        for (at, other, stays, why) in cases {
+            for protected in [false, true] {
+                let (mut world, running, queued) = running_and_queued(kernel);
+                let entity = world.t(queued).entity;
+                world.sched.timeline_remove(entity);
+                (world.e_mut(queued).vruntime, world.e_mut(queued).deadline) = other;
+                world.sched.timeline_insert(entity);
+                (world.e_mut(running).vruntime, world.e_mut(running).deadline) = at;
+                let curr = world.t(running).entity;
+                world.sched.set_protect_slice(curr);
+                let root = world.rq(0).root;
+                let picked = world.sched.pick_eevdf(root, protected).unwrap();
+                // Protection is for who is eligible.
+                let stays = stays || (protected && world.sched.entity_eligible(curr));
+                assert_eq!(picked == curr, stays, "{kernel}: {why}, protected {protected}");
+            }
+        }
+    }
+}
+
+#[test]
 fn t121_placement_with_lag() {
     for kernel in EEVDF {
         let mut world = World::new(kernel, 8);

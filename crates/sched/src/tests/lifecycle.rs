@@ -98,6 +98,31 @@ fn a_fifo_task_that_moves_asleep_keeps_its_place() {
 }
 
 #[test]
+fn cfs_keeps_the_vruntime_of_a_fifo_task_relative() {
+    for kernel in [Kernel::V6_1, V6_5] {
+        let mut world = World::new(kernel, 2);
+        let task = world.spin(GroupId::ROOT, 0);
+        world.set_affinity(task, 0b11);
+        world.sleep(task);
+        for (at, min_vruntime) in [(0, 1_000_000_000), (1, 5_000_000_000)] {
+            world.q_mut(GroupId::ROOT, at).min_vruntime = min_vruntime;
+        }
+        world.e_mut(task).vruntime = 900_000_000;
+        // It leaves with the credit of a sleeper, half of the latency of 12 ms.
+        world.set_policy(task, Policy::Fifo);
+        assert_eq!(world.e(task).vruntime, -6_000_000, "{kernel}");
+        world.set_policy(task, Policy::Normal);
+        assert_eq!(world.e(task).vruntime, 994_000_000, "{kernel}");
+        world.set_policy(task, Policy::Fifo);
+        world.wake(task, 1);
+        assert_eq!(world.sched.task_cpu(task), cpu(1), "{kernel}");
+        world.sleep(task);
+        world.set_policy(task, Policy::Normal);
+        assert_eq!(world.e(task).vruntime, 4_994_000_000, "{kernel}");
+    }
+}
+
+#[test]
 fn a_changed_task_in_a_throttled_queue_is_tagged_by_its_own_model_only() {
     for kernel in ABC {
         let mut world = World::with(kernel, 1, Preemption::None);
