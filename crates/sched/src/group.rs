@@ -25,6 +25,8 @@ pub(crate) struct Group {
     pub pool: Pool,
     /// Queues that wait for runtime, in order of throttling (kernel: `throttled_cfs_rq`).
     pub throttled: VecDeque<CfsRqId>,
+    /// The last boundary that the period timer's handler passed found nothing to do.
+    pub period_timer_idle: bool,
     /// What a queue made now would have as its local balance: what the last write of `cpu.max` set.
     pub initial_runtime: Runtime,
     /// CPU time of tasks while they were directly in this group, or in a child that was removed.

@@ -132,6 +132,7 @@ impl<O: Observer> Sched<O> {
             runnable_avg: 0,
             pool: Pool::new(Limit::UNLIMITED, Nanos::ZERO),
             throttled: VecDeque::new(),
+            period_timer_idle: false,
             initial_runtime: Runtime(0),
             usage: Nanos::ZERO,
             nr_tasks: 0,
@@ -217,6 +218,7 @@ impl<O: Observer> Sched<O> {
             runnable_avg: 0,
             pool: Pool::new(Limit::UNLIMITED, timer_phase),
             throttled: VecDeque::new(),
+            period_timer_idle: false,
             initial_runtime: Runtime(0),
             usage: Nanos::ZERO,
             nr_tasks: 0,
@@ -389,36 +391,32 @@ impl<O: Observer> Sched<O> {
         }
         if !self.groups[group].pool.in_period_timer() {
             self.groups[group].pool.enter_period_timer();
+            self.groups[group].period_timer_idle = false;
         }
         let mut work = Work::default();
         let waiting = !self.groups[group].throttled.is_empty();
         let iteration = self.groups[group].pool.period_iteration(self.now, waiting);
-        let stop = match iteration {
-            PeriodIteration::Done => false,
-            PeriodIteration::Stop => {
-                // An idle pool is filled once more; one that went unlimited is not.
-                if self.groups[group].pool.limit().is_finite() {
-                    self.refilled(group);
+        match iteration {
+            PeriodIteration::Done => {
+                // The last boundary decides whether the timer goes on.
+                let stop = self.groups[group].period_timer_idle;
+                if let Some(expires) = self.groups[group].pool.leave_period_timer(stop) {
+                    self.effects.push_back(Effect::ArmPeriodTimer { group, cpu, expires });
                 }
-                true
+                return None;
             }
-            PeriodIteration::Continue => {
-                self.refilled(group);
-                self.observe_doubling(group);
-                return Some(work);
-            }
+            // A pool that is idle is filled once more; one that went unlimited is not.
+            PeriodIteration::Stop if !self.groups[group].pool.limit().is_finite() => {}
+            PeriodIteration::Stop | PeriodIteration::Continue => self.refilled(group),
             PeriodIteration::Distribute => {
                 self.refilled(group);
                 self.distribute_all(group, cpu, &mut work);
                 self.groups[group].pool.after_distribution();
-                self.observe_doubling(group);
-                return Some(work);
             }
-        };
-        if let Some(expires) = self.groups[group].pool.leave_period_timer(stop) {
-            self.effects.push_back(Effect::ArmPeriodTimer { group, cpu, expires });
         }
-        None
+        self.groups[group].period_timer_idle = iteration == PeriodIteration::Stop;
+        self.observe_doubling(group);
+        Some(work)
     }
 
     /// Tells the observer if the pass that is over found the period too short.
