@@ -21,7 +21,10 @@ pub struct Arena<I, T> {
 
 impl<I, T> Default for Arena<I, T> {
     fn default() -> Self {
-        Self { items: Vec::new(), ids: PhantomData }
+        Self {
+            items: Vec::new(),
+            ids: PhantomData,
+        }
     }
 }
 
@@ -40,7 +43,10 @@ impl<I: ArenaId, T> Arena<I, T> {
 
     /// All elements with their ids, in order of creation.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (I, &T)> + ExactSizeIterator {
-        self.items.iter().enumerate().map(|(index, item)| (I::from_index(index), item))
+        self.items
+            .iter()
+            .enumerate()
+            .map(|(index, item)| (I::from_index(index), item))
     }
 
     /// All ids, in order of creation.

@@ -81,7 +81,11 @@ impl Domain {
 
     /// How far loads may differ, in percent.
     fn imbalance_pct(&self) -> u64 {
-        if self.level == DomainLevel::Smt { 110 } else { 117 }
+        if self.level == DomainLevel::Smt {
+            110
+        } else {
+            117
+        }
     }
 
     /// Counts a newly idle balance (kernel: `update_newidle_stats`).
@@ -99,7 +103,10 @@ impl Domain {
 impl<O: Observer> Sched<O> {
     /// A pseudo-random number (kernel: `sched_rng`).
     fn random(&mut self) -> u32 {
-        self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.random = self
+            .random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (self.random >> 33) as u32
     }
 
@@ -143,7 +150,11 @@ impl<O: Observer> Sched<O> {
         if !self.rqs[cpu].online {
             return;
         }
-        let idle = if self.rqs[cpu].curr.is_some() { Idle::No } else { Idle::Yes };
+        let idle = if self.rqs[cpu].curr.is_some() {
+            Idle::No
+        } else {
+            Idle::Yes
+        };
         self.plan_balance(cpu, idle);
         let kicks = self.rqs[cpu].nr_running >= 2 && self.now >= self.nohz_next_balance;
         if kicks || self.now >= self.nohz_next_blocked || !self.rqs[cpu].pulls.is_empty() {
@@ -205,7 +216,12 @@ impl<O: Observer> Sched<O> {
             }
             self.rqs[cpu].domains[at].last_balance = self.now;
             if let Some((src, imbalance)) = self.find_busiest_or_relax(cpu, at, idle) {
-                self.rqs[cpu].pulls.push(Pull { at, src, imbalance, idle });
+                self.rqs[cpu].pulls.push(Pull {
+                    at,
+                    src,
+                    imbalance,
+                    idle,
+                });
             }
         }
     }
@@ -221,15 +237,25 @@ impl<O: Observer> Sched<O> {
                 let interval = (domain.balance_interval.0 * BUSY_FACTOR).next_multiple_of(tick);
                 Nanos((interval - tick).clamp(tick, longest))
             }
-            Idle::Yes | Idle::Newly => {
-                Nanos(domain.balance_interval.0.next_multiple_of(tick).clamp(tick, longest))
-            }
+            Idle::Yes | Idle::Newly => Nanos(
+                domain
+                    .balance_interval
+                    .0
+                    .next_multiple_of(tick)
+                    .clamp(tick, longest),
+            ),
         }
     }
 
     fn carry_out_pulls(&mut self, cpu: CpuId) {
         let mut pulls = core::mem::take(&mut self.rqs[cpu].pulls);
-        for Pull { at, src, imbalance, idle } in pulls.drain(..) {
+        for Pull {
+            at,
+            src,
+            imbalance,
+            idle,
+        } in pulls.drain(..)
+        {
             self.pull(src, cpu, at, imbalance, idle);
         }
         self.rqs[cpu].pulls = pulls;
@@ -244,7 +270,12 @@ impl<O: Observer> Sched<O> {
     }
 
     /// [`Self::find_busiest`]; where there is none, the domain is looked at less often.
-    fn find_busiest_or_relax(&mut self, dst: CpuId, at: usize, idle: Idle) -> Option<(CpuId, Imbalance)> {
+    fn find_busiest_or_relax(
+        &mut self,
+        dst: CpuId,
+        at: usize,
+        idle: Idle,
+    ) -> Option<(CpuId, Imbalance)> {
         let found = self.find_busiest(dst, at, idle, &[]);
         if found.is_none() {
             self.relax(dst, at, idle, false);
@@ -254,7 +285,14 @@ impl<O: Observer> Sched<O> {
 
     /// Pulls, from one CPU after the other while none of a CPU's tasks may move at all, and adapts the
     /// interval to the success.
-    fn pull(&mut self, src: CpuId, dst: CpuId, at: usize, imbalance: Imbalance, idle: Idle) -> usize {
+    fn pull(
+        &mut self,
+        src: CpuId,
+        dst: CpuId,
+        at: usize,
+        imbalance: Imbalance,
+        idle: Idle,
+    ) -> usize {
         let mut pinned = core::mem::take(&mut self.pinned_cpus);
         pinned.clear();
         let mut next = Some((src, imbalance));
@@ -293,7 +331,11 @@ impl<O: Observer> Sched<O> {
         if idle == Idle::Newly {
             return;
         }
-        let longest = if pinned { MAX_PINNED_INTERVAL } else { Domain::min_interval(&domain.span) * 2 };
+        let longest = if pinned {
+            MAX_PINNED_INTERVAL
+        } else {
+            Domain::min_interval(&domain.span) * 2
+        };
         if domain.balance_interval < longest {
             domain.balance_interval = domain.balance_interval * 2;
         }
@@ -310,36 +352,71 @@ impl<O: Observer> Sched<O> {
     ) -> Option<(CpuId, Imbalance)> {
         let domain = &self.rqs[dst].domains[at];
         let local = u64::from(self.rqs[dst].nr_running);
-        let others = || domain.span.iter().copied().filter(|&cpu| cpu != dst && self.rqs[cpu].online && !pinned.contains(&cpu));
+        let others = || {
+            domain
+                .span
+                .iter()
+                .copied()
+                .filter(|&cpu| cpu != dst && self.rqs[cpu].online && !pinned.contains(&cpu))
+        };
         // The first of those with most tasks, or most load.
         let most = |key: &dyn Fn(CpuId) -> u64| {
             others().fold(None, |best: Option<(u64, CpuId)>, cpu| {
                 let value = key(cpu);
-                if best.is_none_or(|(highest, _)| value > highest) { Some((value, cpu)) } else { best }
+                if best.is_none_or(|(highest, _)| value > highest) {
+                    Some((value, cpu))
+                } else {
+                    best
+                }
             })
         };
         let running = |cpu: CpuId| u64::from(self.rqs[cpu].nr_running);
         if idle != Idle::No && local == 0 {
             let (count, src) = most(&running)?;
-            return (count > 1).then(|| (src, Imbalance::Tasks((count - local).div_ceil(2).max(1).min(count - 1))));
+            return (count > 1).then(|| {
+                (
+                    src,
+                    Imbalance::Tasks((count - local).div_ceil(2).max(1).min(count - 1)),
+                )
+            });
         }
         let overloaded = |cpu: CpuId| running(cpu) > 1;
-        let load = |cpu: CpuId| if overloaded(cpu) { self.cpu_load(cpu) } else { 0 };
+        let load = |cpu: CpuId| {
+            if overloaded(cpu) {
+                self.cpu_load(cpu)
+            } else {
+                0
+            }
+        };
         let (busiest_load, src) = most(&load)?;
         let local_load = self.cpu_load(dst);
         if !overloaded(src) || busiest_load * 100 <= local_load * domain.imbalance_pct() {
             return None;
         }
         let span = domain.span.len() as u64;
-        let average = domain.span.iter().map(|&cpu| self.cpu_load(cpu)).sum::<u64>() / span;
-        let imbalance = busiest_load.saturating_sub(average).min(average.saturating_sub(local_load));
+        let average = domain
+            .span
+            .iter()
+            .map(|&cpu| self.cpu_load(cpu))
+            .sum::<u64>()
+            / span;
+        let imbalance = busiest_load
+            .saturating_sub(average)
+            .min(average.saturating_sub(local_load));
         (imbalance > 0).then_some((src, Imbalance::Load(imbalance)))
     }
 
     /// Moves tasks from one CPU to another, the least recently run first; returns how many, and whether
     /// none of those looked at may ever run there (kernel: `detach_tasks`, `attach_tasks`,
     /// `LBF_ALL_PINNED`).
-    fn detach_tasks(&mut self, src: CpuId, dst: CpuId, at: usize, imbalance: Imbalance, idle: Idle) -> (usize, bool) {
+    fn detach_tasks(
+        &mut self,
+        src: CpuId,
+        dst: CpuId,
+        at: usize,
+        imbalance: Imbalance,
+        idle: Idle,
+    ) -> (usize, bool) {
         self.update_rq_clock(src);
         self.update_rq_clock(dst);
         if let Some(curr) = self.rqs[src].curr
@@ -352,7 +429,12 @@ impl<O: Observer> Sched<O> {
         let mut moved = 0;
         let mut all_pinned = self.rqs[src].nr_running > 1;
         let looked_at = NR_MIGRATE.min(self.rqs[src].nr_running as usize);
-        let candidates: Vec<TaskId> = self.rqs[src].cfs_tasks.iter().copied().take(looked_at).collect();
+        let candidates: Vec<TaskId> = self.rqs[src]
+            .cfs_tasks
+            .iter()
+            .copied()
+            .take(looked_at)
+            .collect();
         for task in candidates {
             if self.rqs[src].nr_running <= 1 {
                 break;
@@ -404,7 +486,13 @@ impl<O: Observer> Sched<O> {
         let ran = self.entities[t.entity].exec_start;
         let hot = self.now.0.saturating_sub(ran.0) < MIGRATION_COST;
         // One in the cache domain, two beyond it.
-        let tries = if self.config.topology.cpus[src.index()].llc == self.config.topology.cpus[dst.index()].llc { 1 } else { 2 };
+        let tries = if self.config.topology.cpus[src.index()].llc
+            == self.config.topology.cpus[dst.index()].llc
+        {
+            1
+        } else {
+            2
+        };
         !hot || failures > tries
     }
 }

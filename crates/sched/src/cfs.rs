@@ -26,7 +26,10 @@ impl<O: Observer> Sched<O> {
     /// `update_min_vruntime`).
     pub(crate) fn update_min_vruntime(&mut self, queue: CfsRqId) {
         let q = &self.queues[queue];
-        let curr = q.curr.filter(|&curr| self.entities[curr].on_rq).map(|curr| self.entities[curr].vruntime);
+        let curr = q
+            .curr
+            .filter(|&curr| self.entities[curr].on_rq)
+            .map(|curr| self.entities[curr].vruntime);
         let first = q.timeline.first().map(|slot| slot.vruntime);
         if let Some(smallest) = curr.into_iter().chain(first).min() {
             let q = &mut self.queues[queue];
@@ -43,7 +46,11 @@ impl<O: Observer> Sched<O> {
             vruntime += self.virtual_time(self.sched_slice(entity), entity);
         } else {
             // A sleeper gets half a latency period of credit, an idle one less.
-            let credit = if self.entity_is_idle(entity) { self.min_granularity() } else { self.latency() };
+            let credit = if self.entity_is_idle(entity) {
+                self.min_granularity()
+            } else {
+                self.latency()
+            };
             vruntime -= (credit / 2) as i64;
         }
         let e = &mut self.entities[entity];
@@ -55,8 +62,11 @@ impl<O: Observer> Sched<O> {
         let cpu = self.queues[self.entities[entity].cfs_rq].cpu;
         let mut running = u64::from(self.queues[self.rqs[cpu].root].h_nr_queued);
         running += u64::from(!self.entities[entity].on_rq);
-        let mut slice =
-            if running > NR_LATENCY { running * self.min_granularity() } else { self.latency() };
+        let mut slice = if running > NR_LATENCY {
+            running * self.min_granularity()
+        } else {
+            self.latency()
+        };
         let mut next = Some(entity);
         while let Some(id) = next {
             let e = &self.entities[id];
@@ -67,17 +77,20 @@ impl<O: Observer> Sched<O> {
             slice = multiply_by_inverse(slice, e.weight.unscaled(), Weight(load));
             next = e.parent;
         }
-        let shortest = if self.entity_is_idle(entity) && !self.all_idle(self.entities[entity].cfs_rq) {
-            IDLE_MIN_GRANULARITY
-        } else {
-            self.min_granularity()
-        };
+        let shortest =
+            if self.entity_is_idle(entity) && !self.all_idle(self.entities[entity].cfs_rq) {
+                IDLE_MIN_GRANULARITY
+            } else {
+                self.min_granularity()
+            };
         slice.max(shortest)
     }
 
     /// An entity of policy `SCHED_IDLE` (kernel: `se_is_idle`; no group is idle here).
     fn entity_is_idle(&self, entity: EntityId) -> bool {
-        self.entities[entity].task().is_some_and(|task| self.tasks[task].policy == Policy::Idle)
+        self.entities[entity]
+            .task()
+            .is_some_and(|task| self.tasks[task].policy == Policy::Idle)
     }
 
     /// The queue has entities, and all of them are idle (kernel: `sched_idle_cfs_rq`).
@@ -103,7 +116,9 @@ impl<O: Observer> Sched<O> {
         if ran < self.min_granularity() {
             return;
         }
-        let Some(first) = self.queues[queue].timeline.first() else { return };
+        let Some(first) = self.queues[queue].timeline.first() else {
+            return;
+        };
         let ahead = e.vruntime - first.vruntime;
         if ahead > 0 && ahead as u64 > ideal {
             self.resched_curr(cpu, Resched::Immediate);

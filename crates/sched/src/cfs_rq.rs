@@ -10,7 +10,10 @@ use crate::{CfsRqId, CpuId, EntityId, GroupId, TaskId};
 
 /// Kernel: `struct cfs_rq`.
 #[derive(Clone, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "independent flags, as in the kernel")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent flags, as in the kernel"
+)]
 pub(crate) struct CfsRq {
     pub group: GroupId,
     pub cpu: CpuId,
@@ -105,7 +108,12 @@ pub(crate) struct Removed {
 }
 
 impl CfsRq {
-    pub fn new(group: GroupId, cpu: CpuId, parent: Option<CfsRqId>, entity: Option<EntityId>) -> Self {
+    pub fn new(
+        group: GroupId,
+        cpu: CpuId,
+        parent: Option<CfsRqId>,
+        entity: Option<EntityId>,
+    ) -> Self {
         Self {
             group,
             cpu,

@@ -15,7 +15,9 @@ pub struct CpuMask {
 impl CpuMask {
     /// No CPU, with room for `cpus` of them.
     pub fn empty(cpus: usize) -> Self {
-        Self { words: vec![0; cpus.div_ceil(64)].into_boxed_slice() }
+        Self {
+            words: vec![0; cpus.div_ceil(64)].into_boxed_slice(),
+        }
     }
 
     /// The CPUs 0 to `cpus - 1`.
@@ -29,7 +31,9 @@ impl CpuMask {
 
     /// The CPUs whose bits are set in `bits`.
     pub fn from_bits(bits: u64) -> Self {
-        Self { words: vec![bits].into_boxed_slice() }
+        Self {
+            words: vec![bits].into_boxed_slice(),
+        }
     }
 
     /// Adds a CPU, growing the set where needed.
@@ -53,19 +57,26 @@ impl CpuMask {
     /// Whether a CPU is in the set.
     #[inline]
     pub fn contains(&self, cpu: CpuId) -> bool {
-        self.words.get(cpu.index() / 64).is_some_and(|word| word >> (cpu.index() % 64) & 1 == 1)
+        self.words
+            .get(cpu.index() / 64)
+            .is_some_and(|word| word >> (cpu.index() % 64) & 1 == 1)
     }
 
     /// The CPUs in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = CpuId> + '_ {
         self.words.iter().enumerate().flat_map(|(index, &word)| {
-            (0..64).filter(move |bit| word >> bit & 1 == 1).map(move |bit| CpuId::new(index * 64 + bit))
+            (0..64)
+                .filter(move |bit| word >> bit & 1 == 1)
+                .map(move |bit| CpuId::new(index * 64 + bit))
         })
     }
 
     /// How many CPUs are in the set.
     pub fn count(&self) -> usize {
-        self.words.iter().map(|word| word.count_ones() as usize).sum()
+        self.words
+            .iter()
+            .map(|word| word.count_ones() as usize)
+            .sum()
     }
 
     /// Whether no CPU is in the set.

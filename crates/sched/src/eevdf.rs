@@ -27,7 +27,11 @@ impl<O: Observer> Sched<O> {
     #[inline]
     pub(crate) fn timeline_queue(&self, entity: EntityId) -> CfsRqId {
         let queue = self.entities[entity].cfs_rq;
-        if self.flat() { self.rqs[self.queues[queue].cpu].root } else { queue }
+        if self.flat() {
+            self.rqs[self.queues[queue].cpu].root
+        } else {
+            queue
+        }
     }
 
     /// The entity of a timeline that runs now: it is queued, but not in the timeline.
@@ -42,7 +46,8 @@ impl<O: Observer> Sched<O> {
 
     #[inline]
     fn queued_timeline_curr(&self, queue: CfsRqId) -> Option<EntityId> {
-        self.timeline_curr(queue).filter(|&curr| self.entities[curr].on_rq)
+        self.timeline_curr(queue)
+            .filter(|&curr| self.entities[curr].on_rq)
     }
 
     /// The weight that counts in V: up to 6.18 the small numbers, later the scaled ones
@@ -50,7 +55,9 @@ impl<O: Observer> Sched<O> {
     #[inline]
     fn average_weight(&self, weight: Weight) -> i64 {
         match self.config.kernel.release {
-            Release::V6_1 | Release::V6_3 | Release::V6_12 | Release::V6_18 => weight.unscaled() as i64,
+            Release::V6_1 | Release::V6_3 | Release::V6_12 | Release::V6_18 => {
+                weight.unscaled() as i64
+            }
             Release::V7_2 | Release::V7_3 => weight.0 as i64,
         }
     }
@@ -63,13 +70,21 @@ impl<O: Observer> Sched<O> {
             (e.vruntime, e.deadline, self.average_weight(e.h_load))
         };
         let q = &mut self.queues[queue];
-        let key = if self.config.kernel.pick_rule() == PickRule::Cfs { vruntime } else { deadline };
+        let key = if self.config.kernel.pick_rule() == PickRule::Cfs {
+            vruntime
+        } else {
+            deadline
+        };
         if q.timeline.len() == 0 && q.sum_weight == 0 {
             q.zero_vruntime = vruntime;
         }
         q.sum_w_vruntime += i128::from(vruntime - q.zero_vruntime) * i128::from(weight);
         q.sum_weight += weight;
-        q.timeline.insert(Slot { key, vruntime, entity });
+        q.timeline.insert(Slot {
+            key,
+            vruntime,
+            entity,
+        });
     }
 
     /// Takes an entity out of its timeline (kernel: `__dequeue_entity`).
@@ -80,7 +95,11 @@ impl<O: Observer> Sched<O> {
             (e.vruntime, e.deadline, self.average_weight(e.h_load))
         };
         let q = &mut self.queues[queue];
-        let key = if self.config.kernel.pick_rule() == PickRule::Cfs { vruntime } else { deadline };
+        let key = if self.config.kernel.pick_rule() == PickRule::Cfs {
+            vruntime
+        } else {
+            deadline
+        };
         q.timeline.remove(key, entity);
         q.sum_w_vruntime -= i128::from(vruntime - q.zero_vruntime) * i128::from(weight);
         q.sum_weight -= weight;
@@ -133,7 +152,9 @@ impl<O: Observer> Sched<O> {
         let queue = self.timeline_queue(entity);
         let tick = self.config.tick.0;
         let slice = match self.config.kernel.release {
-            Release::V7_2 | Release::V7_3 => self.max_slice(queue).max(self.entities[entity].slice) + tick,
+            Release::V7_2 | Release::V7_3 => {
+                self.max_slice(queue).max(self.entities[entity].slice) + tick
+            }
             _ => (2 * self.entities[entity].slice).max(tick),
         };
         let limit = self.virtual_time(slice, entity);
@@ -148,7 +169,11 @@ impl<O: Observer> Sched<O> {
     /// Virtual time of an entity in `delta` ns.
     #[inline]
     pub(crate) fn virtual_time(&self, delta: u64, entity: EntityId) -> i64 {
-        calc_delta_fair(self.config.kernel.pick_rule(), delta, self.entities[entity].h_load) as i64
+        calc_delta_fair(
+            self.config.kernel.pick_rule(),
+            delta,
+            self.entities[entity].h_load,
+        ) as i64
     }
 
     /// Gives an entity that joins a queue its vruntime and deadline (kernel: `place_entity`).
@@ -238,7 +263,10 @@ impl<O: Observer> Sched<O> {
 
     fn slices(&self, queue: CfsRqId) -> impl Iterator<Item = u64> + '_ {
         let queued = self.queues[queue].timeline.iter().map(|slot| slot.entity);
-        self.queued_timeline_curr(queue).into_iter().chain(queued).map(|entity| self.entities[entity].slice)
+        self.queued_timeline_curr(queue)
+            .into_iter()
+            .chain(queued)
+            .map(|entity| self.entities[entity].slice)
     }
 
     /// Whether a wakeup may not take the CPU from the current entity yet (kernel: `protect_slice`).
@@ -263,7 +291,9 @@ impl<O: Observer> Sched<O> {
                 deadline.min(self.entities[entity].vruntime + self.virtual_time(shortest, entity))
             }
             // Until it has just ceased to be eligible.
-            PickRule::EevdfFlat if shorter => deadline.min(1 + self.avg_vruntime_without_curr(queue)),
+            PickRule::EevdfFlat if shorter => {
+                deadline.min(1 + self.avg_vruntime_without_curr(queue))
+            }
             // 6.12: until the deadline is renewed, which the copy shows by being no longer equal.
             PickRule::Eevdf | PickRule::EevdfVprot | PickRule::EevdfFlat => deadline,
         };
@@ -296,7 +326,11 @@ impl<O: Observer> Sched<O> {
 
     fn avg_vruntime_without_curr(&self, queue: CfsRqId) -> i64 {
         let q = &self.queues[queue];
-        if q.sum_weight == 0 { q.zero_vruntime } else { q.zero_vruntime + floor_divide(q.sum_w_vruntime, q.sum_weight) }
+        if q.sum_weight == 0 {
+            q.zero_vruntime
+        } else {
+            q.zero_vruntime + floor_divide(q.sum_w_vruntime, q.sum_weight)
+        }
     }
 
     /// The entity to run next: the eligible one with the earliest deadline; the current one while it
@@ -308,7 +342,8 @@ impl<O: Observer> Sched<O> {
             return queued_curr.or_else(|| q.timeline.first().map(|slot| slot.entity));
         }
         let (sum, weight) = self.sums(queue);
-        let eligible = |vruntime: i64| sum >= i128::from(vruntime - q.zero_vruntime) * i128::from(weight);
+        let eligible =
+            |vruntime: i64| sum >= i128::from(vruntime - q.zero_vruntime) * i128::from(weight);
         let curr = queued_curr.filter(|&curr| eligible(self.entities[curr].vruntime));
         if let Some(curr) = curr
             && protect

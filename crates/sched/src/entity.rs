@@ -16,7 +16,10 @@ pub(crate) enum Owner {
 
 /// Kernel: `struct sched_entity`.
 #[derive(Clone, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "independent flags, as in the kernel")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent flags, as in the kernel"
+)]
 pub(crate) struct Entity {
     pub owner: Owner,
     /// Entity of the group it is in, on the same CPU; `None` below the root.

@@ -20,7 +20,9 @@ impl<O: Observer> Sched<O> {
     ///
     /// Each level has its own start, so a level that is not touched lags behind.
     pub(crate) fn update_curr(&mut self, queue: CfsRqId) {
-        let Some(curr) = self.queues[queue].curr else { return };
+        let Some(curr) = self.queues[queue].curr else {
+            return;
+        };
         let cpu = self.queues[queue].cpu;
         let clock = self.rqs[cpu].clock;
         let e = &mut self.entities[curr];
@@ -221,7 +223,12 @@ impl<O: Observer> Sched<O> {
                 }
                 break;
             }
-            flags = Dequeue { sleep: true, delayed: false, special: false, ..flags };
+            flags = Dequeue {
+                sleep: true,
+                delayed: false,
+                special: false,
+                ..flags
+            };
         }
         // After a delayed group entity its own level still has to lose the task.
         while let Some(entity) = next {
@@ -295,7 +302,14 @@ impl<O: Observer> Sched<O> {
             return false;
         }
         let leaves = flags.migrating && self.entities[entity].task().is_some();
-        self.update_load_avg(entity, if leaves { LoadChange::Detach } else { LoadChange::Publish });
+        self.update_load_avg(
+            entity,
+            if leaves {
+                LoadChange::Detach
+            } else {
+                LoadChange::Publish
+            },
+        );
         if !cfs {
             self.update_entity_lag(entity);
         }
@@ -446,8 +460,9 @@ impl<O: Observer> Sched<O> {
             let mut throttled = false;
             let mut queue = root;
             loop {
-                let queued_curr =
-                    self.queues[queue].curr.filter(|&curr| self.entities[curr].on_rq);
+                let queued_curr = self.queues[queue]
+                    .curr
+                    .filter(|&curr| self.entities[curr].on_rq);
                 if queued_curr.is_some() {
                     self.update_curr(queue);
                 }
@@ -457,7 +472,9 @@ impl<O: Observer> Sched<O> {
                     ThrottleModel::HierarchySync => {
                         self.queues[queue].curr.is_some() && self.check_cfs_rq_runtime(queue)
                     }
-                    ThrottleModel::HierarchyAsync | ThrottleModel::Task => self.check_cfs_rq_runtime(queue),
+                    ThrottleModel::HierarchyAsync | ThrottleModel::Task => {
+                        self.check_cfs_rq_runtime(queue)
+                    }
                 };
                 if out {
                     if self.config.kernel.throttle.per_hierarchy() {
@@ -465,7 +482,9 @@ impl<O: Observer> Sched<O> {
                     }
                     throttled = true;
                 }
-                let Some(entity) = self.pick_next_entity(queue) else { continue 'again };
+                let Some(entity) = self.pick_next_entity(queue) else {
+                    continue 'again;
+                };
                 match self.entities[entity].owner {
                     Owner::Task(task) => return Some((task, throttled)),
                     Owner::Group(owned) => queue = owned,
@@ -538,7 +557,12 @@ impl<O: Observer> Sched<O> {
 
     /// A task becomes current, on the levels below `shared` and there (kernel: `set_next_task_fair`).
     /// `fair_switch`: the previous task was fair as well.
-    pub(crate) fn set_next_task_fair(&mut self, task: TaskId, shared: Option<CfsRqId>, fair_switch: bool) {
+    pub(crate) fn set_next_task_fair(
+        &mut self,
+        task: TaskId,
+        shared: Option<CfsRqId>,
+        fair_switch: bool,
+    ) {
         let cpu = self.tasks[task].cpu;
         let entity = self.tasks[task].entity;
         if self.entities[entity].on_rq {
@@ -618,7 +642,11 @@ impl<O: Observer> Sched<O> {
     }
 
     /// The ancestors of two entities that are siblings in one queue (kernel: `find_matching_se`).
-    pub(crate) fn matching_entities(&self, a: EntityId, b: EntityId) -> Option<(EntityId, EntityId)> {
+    pub(crate) fn matching_entities(
+        &self,
+        a: EntityId,
+        b: EntityId,
+    ) -> Option<(EntityId, EntityId)> {
         let depth = |mut entity: EntityId| {
             let mut depth = 0;
             while let Some(parent) = self.entities[entity].parent {
@@ -662,18 +690,30 @@ impl<O: Observer> Sched<O> {
             return;
         }
         let tasks = (self.tasks[curr].entity, entity);
-        let siblings =
-            if self.flat() { Some(tasks) } else { self.matching_entities(tasks.0, tasks.1) };
+        let siblings = if self.flat() {
+            Some(tasks)
+        } else {
+            self.matching_entities(tasks.0, tasks.1)
+        };
         let Some((se, pse)) = siblings else { return };
         // 6.1 compares the tasks' policies, later kernels those of the siblings: no group is idle.
-        let compared = if self.config.kernel.pick_rule() == PickRule::Cfs { tasks } else { (se, pse) };
+        let compared = if self.config.kernel.pick_rule() == PickRule::Cfs {
+            tasks
+        } else {
+            (se, pse)
+        };
         let idle = |entity: EntityId| {
-            self.entities[entity].task().is_some_and(|task| self.tasks[task].policy == Policy::Idle)
+            self.entities[entity]
+                .task()
+                .is_some_and(|task| self.tasks[task].policy == Policy::Idle)
         };
         let (curr_idle, wakee_idle) = (idle(compared.0), idle(compared.1));
         if curr_idle && !wakee_idle {
             // 6.12 leaves an idle entity its protection, so that the switch comes at the slice's end.
-            if matches!(self.config.kernel.pick_rule(), PickRule::EevdfVprot | PickRule::EevdfFlat) {
+            if matches!(
+                self.config.kernel.pick_rule(),
+                PickRule::EevdfVprot | PickRule::EevdfFlat
+            ) {
                 self.cancel_protect_slice(se);
             }
             self.resched_fair(cpu);
@@ -745,7 +785,11 @@ impl<O: Observer> Sched<O> {
         let flat = self.flat();
         let mut next = Some(entity);
         while let Some(e) = next {
-            let queue = if flat { self.timeline_queue(e) } else { self.entities[e].cfs_rq };
+            let queue = if flat {
+                self.timeline_queue(e)
+            } else {
+                self.entities[e].cfs_rq
+            };
             let q = &mut self.queues[queue];
             let mut cleared = false;
             for buddy in [&mut q.next, &mut q.last, &mut q.skip] {
@@ -770,7 +814,11 @@ impl<O: Observer> Sched<O> {
         }
         self.clear_buddies(entity);
         let queue = self.entities[entity].cfs_rq;
-        if self.flat() { self.update_curr_path(entity) } else { self.update_curr(queue) }
+        if self.flat() {
+            self.update_curr_path(entity);
+        } else {
+            self.update_curr(queue);
+        }
         if self.config.kernel.pick_rule() == PickRule::Cfs {
             self.queues[queue].skip = Some(entity);
         } else if self.entity_eligible(entity) {

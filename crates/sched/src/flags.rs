@@ -2,7 +2,10 @@
 
 /// How an entity joins (kernel: `ENQUEUE_*`).
 #[derive(Clone, Copy, Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "independent flags, as in the kernel")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent flags, as in the kernel"
+)]
 pub(crate) struct Enqueue {
     /// It slept.
     pub wakeup: bool,
@@ -15,14 +18,27 @@ pub(crate) struct Enqueue {
 }
 
 impl Enqueue {
-    pub const WAKEUP: Self = Self { wakeup: true, initial: false, migrated: false, delayed: false };
+    pub const WAKEUP: Self = Self {
+        wakeup: true,
+        initial: false,
+        migrated: false,
+        delayed: false,
+    };
     /// Back after an attribute change, without having slept.
-    pub const RESTORE: Self = Self { wakeup: false, initial: false, migrated: false, delayed: false };
+    pub const RESTORE: Self = Self {
+        wakeup: false,
+        initial: false,
+        migrated: false,
+        delayed: false,
+    };
 }
 
 /// How an entity leaves (kernel: `DEQUEUE_*`).
 #[derive(Clone, Copy, Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "independent flags, as in the kernel")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent flags, as in the kernel"
+)]
 pub(crate) struct Dequeue {
     /// It goes to sleep.
     pub sleep: bool,
@@ -37,9 +53,29 @@ pub(crate) struct Dequeue {
 }
 
 impl Dequeue {
-    pub const SAVE: Self = Self { sleep: false, delayed: false, special: false, throttle: false, migrating: false };
-    pub const SLEEP: Self = Self { sleep: true, ..Self::SAVE };
-    pub const FINISH_DELAYED: Self = Self { sleep: true, delayed: true, ..Self::SAVE };
-    pub const THROTTLE: Self = Self { sleep: true, throttle: true, ..Self::SAVE };
-    pub const MIGRATE: Self = Self { migrating: true, ..Self::SAVE };
+    pub const SAVE: Self = Self {
+        sleep: false,
+        delayed: false,
+        special: false,
+        throttle: false,
+        migrating: false,
+    };
+    pub const SLEEP: Self = Self {
+        sleep: true,
+        ..Self::SAVE
+    };
+    pub const FINISH_DELAYED: Self = Self {
+        sleep: true,
+        delayed: true,
+        ..Self::SAVE
+    };
+    pub const THROTTLE: Self = Self {
+        sleep: true,
+        throttle: true,
+        ..Self::SAVE
+    };
+    pub const MIGRATE: Self = Self {
+        migrating: true,
+        ..Self::SAVE
+    };
 }

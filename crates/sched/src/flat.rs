@@ -66,7 +66,14 @@ impl<O: Observer> Sched<O> {
         while let Some(entity) = next {
             let queue = self.entities[entity].cfs_rq;
             let leaves = flags.migrating && entity == task_entity;
-            self.update_load_avg(entity, if leaves { LoadChange::Detach } else { LoadChange::Publish });
+            self.update_load_avg(
+                entity,
+                if leaves {
+                    LoadChange::Detach
+                } else {
+                    LoadChange::Publish
+                },
+            );
             let empties = match self.entities[entity].owned_queue() {
                 Some(owned) => self.queues[owned].nr_queued == 0,
                 None => true,

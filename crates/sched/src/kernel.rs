@@ -128,7 +128,11 @@ impl Kernel {
     pub const MEASURED: [Self; 4] = [Self::V6_1, Self::V6_12, Self::V6_18, Self::V7_3];
 
     const fn of(release: Release, major: u16, minor: u16) -> Self {
-        Self { release, throttle: release.throttle_model(), named: Some((major, minor)) }
+        Self {
+            release,
+            throttle: release.throttle_model(),
+            named: Some((major, minor)),
+        }
     }
 
     /// A throttle model with the release that stands for it: the newest long-lived one that has it.
@@ -139,7 +143,11 @@ impl Kernel {
             ThrottleModel::Task => Release::V6_18,
             ThrottleModel::Unified | ThrottleModel::None => Release::V7_3,
         };
-        Self { release, throttle: model, named: None }
+        Self {
+            release,
+            throttle: model,
+            named: None,
+        }
     }
 
     /// The rules of kernel `major.minor`, if it is one that the simulator covers (5.4 or later).
@@ -251,7 +259,9 @@ impl FromStr for Kernel {
         }
         let version = || {
             let digits = |part: &str| -> Option<u16> {
-                let end = part.find(|c: char| !c.is_ascii_digit()).unwrap_or(part.len());
+                let end = part
+                    .find(|c: char| !c.is_ascii_digit())
+                    .unwrap_or(part.len());
                 part[..end].parse().ok()
             };
             let mut parts = text.strip_prefix('v').unwrap_or(text).splitn(3, '.');
@@ -303,7 +313,10 @@ mod tests {
         };
         assert_eq!(rules("6.1"), (ThrottleModel::HierarchySync, PickRule::Cfs));
         assert_eq!(rules("6.5"), (ThrottleModel::HierarchyAsync, PickRule::Cfs));
-        assert_eq!(rules("6.12.117-amd64"), (ThrottleModel::HierarchyAsync, PickRule::Eevdf));
+        assert_eq!(
+            rules("6.12.117-amd64"),
+            (ThrottleModel::HierarchyAsync, PickRule::Eevdf)
+        );
         assert_eq!(rules("v6.18"), (ThrottleModel::Task, PickRule::EevdfVprot));
         assert_eq!(rules("7.2"), (ThrottleModel::Unified, PickRule::EevdfVprot));
         assert_eq!(rules("7.9"), (ThrottleModel::Unified, PickRule::EevdfFlat));

@@ -72,8 +72,8 @@ mod timeline;
 mod topology;
 mod weight;
 
-pub use cpumax_bandwidth::LimitError;
 pub use cpumask::CpuMask;
+pub use cpumax_bandwidth::LimitError;
 pub use event::{Effect, Event, NoObserver, Observer, Resched, Work};
 pub use group::GroupStat;
 pub use ids::{CfsRqId, CpuId, EntityId, GroupId, TaskId};

@@ -11,7 +11,9 @@ use crate::event::{Event, Observer, Resched, Work};
 use crate::flags::{Dequeue, Enqueue};
 use crate::load::LoadChange;
 use crate::task::{Task, TaskParams, TaskState};
-use crate::{CpuId, CpuMask, GroupId, Nice, PickRule, Policy, Sched, TaskId, ThrottleModel, Weight};
+use crate::{
+    CpuId, CpuMask, GroupId, Nice, PickRule, Policy, Sched, TaskId, ThrottleModel, Weight,
+};
 
 impl<O: Observer> Sched<O> {
     /// Makes a task. It sleeps, and counts as having run on `cpu` last.
@@ -20,7 +22,9 @@ impl<O: Observer> Sched<O> {
         let parent = self.queues[queue].entity;
         let task = self.tasks.next_id();
         let weight = policy_weight(params.policy, params.nice);
-        let entity = self.entities.push(Entity::new(Owner::Task(task), queue, parent, weight));
+        let entity = self
+            .entities
+            .push(Entity::new(Owner::Task(task), queue, parent, weight));
         self.entities[entity].slice = self.base_slice;
         self.groups[params.group].nr_tasks += 1;
         self.tasks.push(Task {
@@ -127,7 +131,13 @@ impl<O: Observer> Sched<O> {
             let cpu = self.tasks[task].cpu;
             self.begin(now, cpu);
             self.tasks[task].asleep = false;
-            self.enqueue_task(task, Enqueue { delayed: true, ..Enqueue::WAKEUP });
+            self.enqueue_task(
+                task,
+                Enqueue {
+                    delayed: true,
+                    ..Enqueue::WAKEUP
+                },
+            );
             if !self.tasks[task].on_cpu {
                 self.check_preempt(task, false);
             }
@@ -144,7 +154,14 @@ impl<O: Observer> Sched<O> {
             self.update_rq_clock(from);
             self.leave_asleep(task);
             self.place_on(task, cpu);
-            self.observer.event(self.now, Event::Migrated { task, from, to: cpu });
+            self.observer.event(
+                self.now,
+                Event::Migrated {
+                    task,
+                    from,
+                    to: cpu,
+                },
+            );
         }
         self.activate(task, flags);
         self.check_preempt(task, false);
@@ -166,7 +183,13 @@ impl<O: Observer> Sched<O> {
             self.place_entity_cfs(entity, true);
             self.entities[entity].vruntime -= self.queues[queue].min_vruntime;
         }
-        self.activate(task, Enqueue { initial: true, ..Enqueue::RESTORE });
+        self.activate(
+            task,
+            Enqueue {
+                initial: true,
+                ..Enqueue::RESTORE
+            },
+        );
         self.check_preempt(task, true);
         self.observer.event(self.now, Event::Woken { task, cpu });
         self.program_hrtick(cpu);
@@ -181,7 +204,9 @@ impl<O: Observer> Sched<O> {
     /// A sleeping task leaves its CPU's queue for another (kernel: `migrate_task_rq_fair`).
     fn leave_asleep(&mut self, task: TaskId) {
         let entity = self.tasks[task].entity;
-        if self.config.kernel.pick_rule() == PickRule::Cfs && self.tasks[task].policy != Policy::Fifo {
+        if self.config.kernel.pick_rule() == PickRule::Cfs
+            && self.tasks[task].policy != Policy::Fifo
+        {
             let queue = self.entities[entity].cfs_rq;
             self.entities[entity].vruntime -= self.queues[queue].min_vruntime;
         }
@@ -205,7 +230,8 @@ impl<O: Observer> Sched<O> {
         self.place_on(task, to);
         self.update_rq_clock(to);
         self.enqueue_task(task, Enqueue::RESTORE);
-        self.observer.event(self.now, Event::Migrated { task, from, to });
+        self.observer
+            .event(self.now, Event::Migrated { task, from, to });
         if !self.tasks[task].in_limbo {
             self.check_preempt(task, false);
         }
@@ -244,7 +270,9 @@ impl<O: Observer> Sched<O> {
         if !queued || self.tasks[task].affinity.contains(cpu) {
             return;
         }
-        let Some(to) = self.any_allowed_cpu(task) else { return };
+        let Some(to) = self.any_allowed_cpu(task) else {
+            return;
+        };
         if running {
             self.tasks[task].migrate_to = Some(to);
             self.resched_curr(cpu, Resched::Immediate);
@@ -269,7 +297,11 @@ impl<O: Observer> Sched<O> {
     /// (kernel: `select_fallback_rq`).
     pub(crate) fn fallback_cpu(&mut self, task: TaskId) -> CpuId {
         self.any_allowed_cpu(task).unwrap_or_else(|| {
-            let online = self.rqs.iter().filter(|(_, rq)| rq.online).map(|(cpu, _)| cpu);
+            let online = self
+                .rqs
+                .iter()
+                .filter(|(_, rq)| rq.online)
+                .map(|(cpu, _)| cpu);
             self.tasks[task].affinity = online.collect();
             self.any_allowed_cpu(task).expect("one CPU is online")
         })
@@ -300,14 +332,16 @@ impl<O: Observer> Sched<O> {
             self.propagate_up(entity);
         }
         if cfs_asleep {
-            self.entities[entity].vruntime -= self.queues[self.entities[entity].cfs_rq].min_vruntime;
+            self.entities[entity].vruntime -=
+                self.queues[self.entities[entity].cfs_rq].min_vruntime;
         }
         self.groups[self.tasks[task].group].nr_tasks -= 1;
         self.groups[group].nr_tasks += 1;
         self.tasks[task].group = group;
         self.place_on(task, cpu);
         if cfs_asleep {
-            self.entities[entity].vruntime += self.queues[self.entities[entity].cfs_rq].min_vruntime;
+            self.entities[entity].vruntime +=
+                self.queues[self.entities[entity].cfs_rq].min_vruntime;
         }
         if queued {
             self.enqueue_task(task, Enqueue::RESTORE);
@@ -449,7 +483,9 @@ impl<O: Observer> Sched<O> {
         // In A and B the balance of every limited queue is set, later only of throttled ones.
         let sets_all = self.config.kernel.throttle.per_hierarchy();
         for group in self.groups.ids() {
-            let Some(queue) = self.groups[group].queues[cpu.index()] else { continue };
+            let Some(queue) = self.groups[group].queues[cpu.index()] else {
+                continue;
+            };
             let q: &mut CfsRq = &mut self.queues[queue];
             if !q.runtime_enabled {
                 continue;
@@ -490,7 +526,8 @@ impl<O: Observer> Sched<O> {
         for group in self.groups.ids() {
             let finite = self.groups[group].pool.limit().is_finite();
             if let Some(queue) = self.groups[group].queues[cpu.index()] {
-                self.queues[queue].runtime_enabled = finite && self.config.kernel.throttle != ThrottleModel::None;
+                self.queues[queue].runtime_enabled =
+                    finite && self.config.kernel.throttle != ThrottleModel::None;
             }
         }
     }

@@ -32,7 +32,11 @@ impl<O: Observer> Sched<O> {
     /// (kernel: `cfs_rq_clock_pelt`).
     pub(crate) fn clock_pelt(&self, queue: CfsRqId) -> u64 {
         let q = &self.queues[queue];
-        let now = if self.pelt_frozen(queue) { q.throttled_clock_pelt } else { self.rqs[q.cpu].clock.0 };
+        let now = if self.pelt_frozen(queue) {
+            q.throttled_clock_pelt
+        } else {
+            self.rqs[q.cpu].clock.0
+        };
         now - q.throttled_clock_pelt_time
     }
 
@@ -93,8 +97,18 @@ impl<O: Observer> Sched<O> {
         if q.removed.nr > 0 {
             let removed = core::mem::take(&mut q.removed);
             let divider = q.avg.divider();
-            subtract_load(&mut q.avg.load_avg, &mut q.avg.load_sum, removed.load_avg, removed.load_avg * divider);
-            subtract_load(&mut q.avg.util_avg, &mut q.avg.util_sum, removed.util_avg, removed.util_avg * divider);
+            subtract_load(
+                &mut q.avg.load_avg,
+                &mut q.avg.load_sum,
+                removed.load_avg,
+                removed.load_avg * divider,
+            );
+            subtract_load(
+                &mut q.avg.util_avg,
+                &mut q.avg.util_sum,
+                removed.util_avg,
+                removed.util_avg * divider,
+            );
             subtract_load(
                 &mut q.avg.runnable_avg,
                 &mut q.avg.runnable_sum,
@@ -128,7 +142,11 @@ impl<O: Observer> Sched<O> {
         e.avg.runnable_sum = e.avg.runnable_avg * divider;
         let weight = e.weight.unscaled();
         let load_sum = e.avg.load_avg * divider;
-        e.avg.load_sum = if weight < load_sum { load_sum / weight } else { 1 };
+        e.avg.load_sum = if weight < load_sum {
+            load_sum / weight
+        } else {
+            1
+        };
 
         q.avg.load_avg += e.avg.load_avg;
         q.avg.load_sum += weight * e.avg.load_sum;
@@ -146,8 +164,18 @@ impl<O: Observer> Sched<O> {
         self.subtract_entity_load(entity);
         let q = &mut self.queues[queue];
         let e = &mut self.entities[entity];
-        subtract_load(&mut q.avg.util_avg, &mut q.avg.util_sum, e.avg.util_avg, e.avg.util_sum);
-        subtract_load(&mut q.avg.runnable_avg, &mut q.avg.runnable_sum, e.avg.runnable_avg, e.avg.runnable_sum);
+        subtract_load(
+            &mut q.avg.util_avg,
+            &mut q.avg.util_sum,
+            e.avg.util_avg,
+            e.avg.util_sum,
+        );
+        subtract_load(
+            &mut q.avg.runnable_avg,
+            &mut q.avg.runnable_sum,
+            e.avg.runnable_avg,
+            e.avg.runnable_sum,
+        );
         q.propagate = true;
         q.prop_runnable_sum -= e.avg.load_sum as i64;
         e.avg.last_update_time = 0;
@@ -173,7 +201,9 @@ impl<O: Observer> Sched<O> {
     /// Carries a change of the owned queue's load into the group entity and its queue (kernel:
     /// `propagate_entity_load_avg`).
     fn propagate_entity_load_avg(&mut self, entity: EntityId) -> bool {
-        let Some(owned) = self.entities[entity].owned_queue() else { return false };
+        let Some(owned) = self.entities[entity].owned_queue() else {
+            return false;
+        };
         if !self.queues[owned].propagate {
             return false;
         }
@@ -218,7 +248,12 @@ impl<O: Observer> Sched<O> {
         if delta_avg != 0 {
             e.avg.load_sum = runnable;
             e.avg.load_avg = load_avg;
-            add_signed(&mut q.avg.load_avg, &mut q.avg.load_sum, delta_avg, delta_sum);
+            add_signed(
+                &mut q.avg.load_avg,
+                &mut q.avg.load_sum,
+                delta_avg,
+                delta_sum,
+            );
         }
         true
     }
@@ -248,7 +283,8 @@ impl<O: Observer> Sched<O> {
         group.load_avg = group.load_avg + q.avg.load_avg - q.tg_load_avg_contrib;
         q.tg_load_avg_contrib = q.avg.load_avg;
         if flat {
-            group.runnable_avg = group.runnable_avg + q.avg.runnable_avg - q.tg_runnable_avg_contrib;
+            group.runnable_avg =
+                group.runnable_avg + q.avg.runnable_avg - q.tg_runnable_avg_contrib;
             q.tg_runnable_avg_contrib = q.avg.runnable_avg;
         }
         q.last_update_tg_load_avg = clock;
@@ -314,7 +350,10 @@ impl<O: Observer> Sched<O> {
 
     /// A queue below still decays, and its load passes through here (kernel: `child_cfs_rq_on_list`).
     fn child_on_leaf_list(&self, queue: CfsRqId) -> bool {
-        self.queues[queue].children.iter().any(|&child| self.queues[child].on_leaf_list)
+        self.queues[queue]
+            .children
+            .iter()
+            .any(|&child| self.queues[child].on_leaf_list)
     }
 
     /// An idle group entity without load and without changes below (kernel: `skip_blocked_update`).
@@ -393,8 +432,16 @@ fn add_signed(avg: &mut u64, sum: &mut u64, delta_avg: i64, delta_sum: i64) {
 }
 
 /// The entity takes over an average of its owned queue; the difference goes to the queue it is in.
-#[expect(clippy::needless_pass_by_value, reason = "each pair is two references into one struct")]
-fn replace_average(entity: (&mut u64, &mut u64), new: u64, divider: u64, queue: (&mut u64, &mut u64)) {
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "each pair is two references into one struct"
+)]
+fn replace_average(
+    entity: (&mut u64, &mut u64),
+    new: u64,
+    divider: u64,
+    queue: (&mut u64, &mut u64),
+) {
     let delta_avg = new as i64 - *entity.0 as i64;
     if delta_avg == 0 {
         return;

@@ -16,14 +16,10 @@ const HALF_LIFE: u64 = 32;
 /// `floor((2^32 - 1) * 2^(-k/32))`: the decay over `k` segments in 32-bit fixed point.
 #[expect(clippy::unreadable_literal, reason = "as in the kernel's table")]
 const DECAY: [u64; 32] = [
-    0xffffffff, 0xfa83b2da, 0xf5257d14, 0xefe4b99a,
-    0xeac0c6e6, 0xe5b906e6, 0xe0ccdeeb, 0xdbfbb796,
-    0xd744fcc9, 0xd2a81d91, 0xce248c14, 0xc9b9bd85,
-    0xc5672a10, 0xc12c4cc9, 0xbd08a39e, 0xb8fbaf46,
-    0xb504f333, 0xb123f581, 0xad583ee9, 0xa9a15ab4,
-    0xa5fed6a9, 0xa2704302, 0x9ef5325f, 0x9b8d39b9,
-    0x9837f050, 0x94f4efa8, 0x91c3d373, 0x8ea4398a,
-    0x8b95c1e3, 0x88980e80, 0x85aac367, 0x82cd8698,
+    0xffffffff, 0xfa83b2da, 0xf5257d14, 0xefe4b99a, 0xeac0c6e6, 0xe5b906e6, 0xe0ccdeeb, 0xdbfbb796,
+    0xd744fcc9, 0xd2a81d91, 0xce248c14, 0xc9b9bd85, 0xc5672a10, 0xc12c4cc9, 0xbd08a39e, 0xb8fbaf46,
+    0xb504f333, 0xb123f581, 0xad583ee9, 0xa9a15ab4, 0xa5fed6a9, 0xa2704302, 0x9ef5325f, 0x9b8d39b9,
+    0x9837f050, 0x94f4efa8, 0x91c3d373, 0x8ea4398a, 0x8b95c1e3, 0x88980e80, 0x85aac367, 0x82cd8698,
 ];
 
 /// A value after `segments` segments of decay (kernel: `decay_load`).
@@ -86,7 +82,11 @@ impl SchedAvg {
         }
         self.last_update_time += units << 10;
         // What is not queued cannot be running or runnable.
-        let (runnable, running) = if load == 0 { (0, false) } else { (runnable, running) };
+        let (runnable, running) = if load == 0 {
+            (0, false)
+        } else {
+            (runnable, running)
+        };
 
         let mut contribution = units;
         units += self.period_contrib;
@@ -134,7 +134,10 @@ mod tests {
 
     #[test]
     fn t127_running_from_zero_for_32_aligned_segments() {
-        let mut avg = SchedAvg { last_update_time: 1024, ..SchedAvg::default() };
+        let mut avg = SchedAvg {
+            last_update_time: 1024,
+            ..SchedAvg::default()
+        };
         assert!(avg.update_sums(1024 + (32 << 20), 1, 1, true));
         avg.update_averages(1024);
         assert_eq!(avg.util_sum / 1024, 23359);

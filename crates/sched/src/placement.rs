@@ -24,7 +24,8 @@ impl<O: Observer> Sched<O> {
             return self.allowed_or_any(task, prev);
         }
         self.record_wakee(waker_cpu, task);
-        let affine = !self.wake_wide(waker_cpu, task) && self.tasks[task].affinity.contains(waker_cpu);
+        let affine =
+            !self.wake_wide(waker_cpu, task) && self.tasks[task].affinity.contains(waker_cpu);
         let target = if affine && waker_cpu != prev && self.rqs[prev].online {
             self.wake_affine(task, waker_cpu, prev, sync)
         } else {
@@ -44,7 +45,9 @@ impl<O: Observer> Sched<O> {
 
     /// Counts how often the waker changes whom it wakes (kernel: `record_wakee`).
     fn record_wakee(&mut self, waker_cpu: CpuId, wakee: TaskId) {
-        let Some(waker) = self.rqs[waker_cpu].curr else { return };
+        let Some(waker) = self.rqs[waker_cpu].curr else {
+            return;
+        };
         let now = self.now;
         let waker = &mut self.tasks[waker];
         if now.0 > waker.wakee_flip_decay.0 + WAKEE_FLIP_DECAY.0 {
@@ -59,7 +62,9 @@ impl<O: Observer> Sched<O> {
 
     /// Many wake many: spreading beats keeping close (kernel: `wake_wide`).
     fn wake_wide(&self, waker_cpu: CpuId, wakee: TaskId) -> bool {
-        let waker = self.rqs[waker_cpu].curr.map_or(0, |waker| self.tasks[waker].wakee_flips);
+        let waker = self.rqs[waker_cpu]
+            .curr
+            .map_or(0, |waker| self.tasks[waker].wakee_flips);
         let wakee = self.tasks[wakee].wakee_flips;
         let factor = self.rqs[waker_cpu].llc().len() as u32;
         let (master, slave) = (waker.max(wakee), waker.min(wakee));
@@ -89,16 +94,26 @@ impl<O: Observer> Sched<O> {
         let load = self.task_h_load(task) as i64;
         let here = (this_load + load) * 100;
         let there = (self.cpu_load(prev) as i64 - load) * (100 + (IMBALANCE_PCT as i64 - 100) / 2);
-        if here < there + i64::from(sync) { this } else { prev }
+        if here < there + i64::from(sync) {
+            this
+        } else {
+            prev
+        }
     }
 
     /// An idle CPU near the target, or the target (kernel: `select_idle_sibling`).
     fn select_idle_sibling(&mut self, task: TaskId, prev: CpuId, target: CpuId) -> CpuId {
-        let allowed = |sched: &Self, cpu: CpuId| sched.rqs[cpu].online && sched.tasks[task].affinity.contains(cpu);
+        let allowed = |sched: &Self, cpu: CpuId| {
+            sched.rqs[cpu].online && sched.tasks[task].affinity.contains(cpu)
+        };
         if allowed(self, target) && self.idle_for(task, target) {
             return target;
         }
-        if prev != target && self.shares_cache(prev, target) && allowed(self, prev) && self.idle_for(task, prev) {
+        if prev != target
+            && self.shares_cache(prev, target)
+            && allowed(self, prev)
+            && self.idle_for(task, prev)
+        {
             return prev;
         }
         let recent = core::mem::replace(&mut self.tasks[task].recent_used_cpu, prev);
@@ -112,14 +127,27 @@ impl<O: Observer> Sched<O> {
         }
         let llc = self.rqs[target].llc();
         let at = llc.iter().position(|&cpu| cpu == target).unwrap_or(0);
-        let scan = || llc[at + 1..].iter().chain(&llc[..at]).copied().filter(|&cpu| allowed(self, cpu));
+        let scan = || {
+            llc[at + 1..]
+                .iter()
+                .chain(&llc[..at])
+                .copied()
+                .filter(|&cpu| allowed(self, cpu))
+        };
         // A core of which no thread is busy first.
         if self.rqs[target].smt().len() > 1
-            && let Some(cpu) = scan().find(|&cpu| self.rqs[cpu].smt().iter().all(|&thread| self.rqs[thread].is_idle()))
+            && let Some(cpu) = scan().find(|&cpu| {
+                self.rqs[cpu]
+                    .smt()
+                    .iter()
+                    .all(|&thread| self.rqs[thread].is_idle())
+            })
         {
             return cpu;
         }
-        scan().find(|&cpu| self.idle_for(task, cpu)).unwrap_or(target)
+        scan()
+            .find(|&cpu| self.idle_for(task, cpu))
+            .unwrap_or(target)
     }
 
     /// Idle, or running only `SCHED_IDLE` tasks while this one is not (kernel: `available_idle_cpu`,
@@ -130,7 +158,10 @@ impl<O: Observer> Sched<O> {
             || self.tasks[task].policy != Policy::Idle
                 && rq.nr_running > 0
                 && rq.fifo.is_empty()
-                && rq.cfs_tasks.iter().all(|&other| self.tasks[other].policy == Policy::Idle)
+                && rq
+                    .cfs_tasks
+                    .iter()
+                    .all(|&other| self.tasks[other].policy == Policy::Idle)
     }
 
     fn shares_cache(&self, a: CpuId, b: CpuId) -> bool {

@@ -76,8 +76,13 @@ impl Rq {
 
     /// CPUs that share the last-level cache, this one included.
     pub fn llc(&self) -> &[CpuId] {
-        let within = self.domains.iter().take_while(|domain| domain.level <= DomainLevel::Llc);
-        within.last().map_or(core::slice::from_ref(&self.id), |domain| &domain.span)
+        let within = self
+            .domains
+            .iter()
+            .take_while(|domain| domain.level <= DomainLevel::Llc);
+        within
+            .last()
+            .map_or(core::slice::from_ref(&self.id), |domain| &domain.span)
     }
 
     /// Hardware threads of this CPU's core.

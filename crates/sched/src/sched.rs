@@ -4,7 +4,9 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::fmt;
 
-use cpumax_bandwidth::{Limit, LimitError, Nanos, PeriodIteration, PeriodTooShort, Pool, Runtime, Tunables};
+use cpumax_bandwidth::{
+    Limit, LimitError, Nanos, PeriodIteration, PeriodTooShort, Pool, Runtime, Tunables,
+};
 
 use crate::arena::Arena;
 use crate::balance::Domain;
@@ -14,7 +16,9 @@ use crate::event::{Effect, Event, NoObserver, Observer, Resched, Work};
 use crate::group::{Group, GroupStat};
 use crate::rq::Rq;
 use crate::task::Task;
-use crate::{CfsRqId, CpuId, EntityId, GroupId, Kernel, Preemption, TaskId, Topology, Weight, eevdf};
+use crate::{
+    CfsRqId, CpuId, EntityId, GroupId, Kernel, Preemption, TaskId, Topology, Weight, eevdf,
+};
 
 /// What a scheduler is built from.
 #[derive(Clone, Debug)]
@@ -140,7 +144,9 @@ impl<O: Observer> Sched<O> {
         });
         for index in 0..cpus {
             let cpu = CpuId::new(index);
-            let root = sched.queues.push(CfsRq::new(GroupId::ROOT, cpu, None, None));
+            let root = sched
+                .queues
+                .push(CfsRq::new(GroupId::ROOT, cpu, None, None));
             let domains = Domain::of_cpu(&sched.config.topology, cpu);
             sched.rqs.push(Rq::new(cpu, root, domains));
             sched.groups[GroupId::ROOT].queues.push(Some(root));
@@ -166,14 +172,20 @@ impl<O: Observer> Sched<O> {
     }
 
     /// All CPUs.
-    pub(crate) fn cpu_ids(&self) -> impl DoubleEndedIterator<Item = CpuId> + ExactSizeIterator + use<O> {
+    pub(crate) fn cpu_ids(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = CpuId> + ExactSizeIterator + use<O> {
         self.rqs.ids()
     }
 
     /// Every entry of the core passes here: time goes on, and the CPU's clock with it.
     #[inline]
     pub(crate) fn begin(&mut self, now: Nanos, cpu: CpuId) {
-        debug_assert!(now >= self.now, "time does not go back: {now:?} after {:?}", self.now);
+        debug_assert!(
+            now >= self.now,
+            "time does not go back: {now:?} after {:?}",
+            self.now
+        );
         self.now = self.now.max(now);
         self.update_rq_clock(cpu);
     }
@@ -207,7 +219,13 @@ impl<O: Observer> Sched<O> {
 
     /// Makes a group below `parent`, unlimited. Its period timer's grid goes through `timer_phase`,
     /// which the kernel draws at random from 6.12 on and which is 0 before.
-    pub fn create_group(&mut self, now: Nanos, parent: GroupId, weight: Weight, timer_phase: Nanos) -> GroupId {
+    pub fn create_group(
+        &mut self,
+        now: Nanos,
+        parent: GroupId,
+        weight: Weight,
+        timer_phase: Nanos,
+    ) -> GroupId {
         self.now = self.now.max(now);
         let group = self.groups.push(Group {
             parent: Some(parent),
@@ -234,7 +252,9 @@ impl<O: Observer> Sched<O> {
     /// [`RemoveGroupError::Busy`] while tasks or child groups are in it.
     pub fn remove_group(&mut self, now: Nanos, group: GroupId) -> Result<(), RemoveGroupError> {
         self.now = self.now.max(now);
-        let Some(parent) = self.groups[group].parent else { return Err(RemoveGroupError::Root) };
+        let Some(parent) = self.groups[group].parent else {
+            return Err(RemoveGroupError::Root);
+        };
         if self.groups[group].nr_tasks > 0 || !self.groups[group].children.is_empty() {
             return Err(RemoveGroupError::Busy);
         }
@@ -242,7 +262,9 @@ impl<O: Observer> Sched<O> {
         let mut work = Work::default();
         for cpu in self.cpu_ids() {
             self.flush_csd_list(cpu, &mut work);
-            let Some(queue) = self.groups[group].queues[cpu.index()] else { continue };
+            let Some(queue) = self.groups[group].queues[cpu.index()] else {
+                continue;
+            };
             self.update_rq_clock(cpu);
             self.settle_removed_queue(queue);
         }
@@ -267,7 +289,9 @@ impl<O: Observer> Sched<O> {
             self.dequeue_delayed(entity);
         }
         self.entities[entity].avg = crate::pelt::SchedAvg::default();
-        let parent = self.queues[queue].parent.expect("only groups below the root are removed");
+        let parent = self.queues[queue]
+            .parent
+            .expect("only groups below the root are removed");
         self.queues[parent].children.retain(|&child| child != queue);
     }
 
@@ -281,7 +305,13 @@ impl<O: Observer> Sched<O> {
     ///
     /// # Errors
     /// [`LimitError::RootGroup`]: the root group cannot be limited.
-    pub fn set_limit(&mut self, now: Nanos, cpu: CpuId, group: GroupId, limit: Limit) -> Result<(), LimitError> {
+    pub fn set_limit(
+        &mut self,
+        now: Nanos,
+        cpu: CpuId,
+        group: GroupId,
+        limit: Limit,
+    ) -> Result<(), LimitError> {
         if group == GroupId::ROOT {
             return Err(LimitError::RootGroup);
         }
@@ -292,13 +322,19 @@ impl<O: Observer> Sched<O> {
             self.bandwidth_users += 1;
         }
         if let Some(expires) = self.groups[group].pool.configure(self.now, limit) {
-            self.effects.push_back(Effect::ArmPeriodTimer { group, cpu, expires });
+            self.effects.push_back(Effect::ArmPeriodTimer {
+                group,
+                cpu,
+                expires,
+            });
         }
         let balance = self.runtime_after_write();
         self.groups[group].initial_runtime = balance;
         let mut work = Work::default();
         for cpu in self.cpu_ids() {
-            let Some(queue) = self.groups[group].queues[cpu.index()] else { continue };
+            let Some(queue) = self.groups[group].queues[cpu.index()] else {
+                continue;
+            };
             if !self.rqs[cpu].online {
                 continue;
             }
@@ -326,7 +362,11 @@ impl<O: Observer> Sched<O> {
     pub fn group_stat(&self, group: GroupId) -> GroupStat {
         let g = &self.groups[group];
         let stat = g.pool.stat();
-        let own = g.queues.iter().flatten().map(|&queue| self.queues[queue].throttled_clock_self_time);
+        let own = g
+            .queues
+            .iter()
+            .flatten()
+            .map(|&queue| self.queues[queue].throttled_clock_self_time);
         GroupStat {
             usage: self.group_usage(group),
             nr_periods: stat.nr_periods,
@@ -340,7 +380,9 @@ impl<O: Observer> Sched<O> {
 
     fn group_usage(&self, group: GroupId) -> Nanos {
         let g = &self.groups[group];
-        g.children.iter().fold(g.usage, |sum, &child| Nanos(sum.0 + self.group_usage(child).0))
+        g.children.iter().fold(g.usage, |sum, &child| {
+            Nanos(sum.0 + self.group_usage(child).0)
+        })
     }
 
     /// The queue of a group on a CPU, made at the first use (kernel: `alloc_fair_sched_group`, which
@@ -349,12 +391,19 @@ impl<O: Observer> Sched<O> {
         if let Some(queue) = self.groups[group].queues[cpu.index()] {
             return queue;
         }
-        let above = self.groups[group].parent.expect("the root group has all its queues");
+        let above = self.groups[group]
+            .parent
+            .expect("the root group has all its queues");
         let parent = self.queue_of(above, cpu);
         let parent_entity = self.queues[parent].entity;
         let queue = self.queues.next_id();
         let shares = self.groups[group].shares;
-        let entity = self.entities.push(Entity::new(Owner::Group(queue), parent, parent_entity, shares));
+        let entity = self.entities.push(Entity::new(
+            Owner::Group(queue),
+            parent,
+            parent_entity,
+            shares,
+        ));
         let mut q = CfsRq::new(group, cpu, Some(parent), Some(entity));
         q.runtime_enabled = self.groups[group].pool.limit().is_finite() && self.rqs[cpu].online;
         q.runtime_remaining = self.groups[group].initial_runtime;
@@ -375,7 +424,9 @@ impl<O: Observer> Sched<O> {
             if let Some(queue) = self.groups[group].queues[cpu.index()] {
                 return queue;
             }
-            group = self.groups[group].parent.expect("the root group has all its queues");
+            group = self.groups[group]
+                .parent
+                .expect("the root group has all its queues");
         }
     }
 
@@ -384,7 +435,12 @@ impl<O: Observer> Sched<O> {
     /// One pass of the period timer's loop, on the CPU where it fired. `Some`: the handler did this
     /// much and must be called again, with the time that it is after that work; `None`: the handler is
     /// done, and the timer programmed again by an effect, or off (kernel: `sched_cfs_period_timer`).
-    pub fn period_timer_iteration(&mut self, now: Nanos, cpu: CpuId, group: GroupId) -> Option<Work> {
+    pub fn period_timer_iteration(
+        &mut self,
+        now: Nanos,
+        cpu: CpuId,
+        group: GroupId,
+    ) -> Option<Work> {
         self.begin(now, cpu);
         if self.groups[group].removed {
             return None;
@@ -401,7 +457,11 @@ impl<O: Observer> Sched<O> {
                 // The last boundary decides whether the timer goes on.
                 let stop = self.groups[group].period_timer_idle;
                 if let Some(expires) = self.groups[group].pool.leave_period_timer(stop) {
-                    self.effects.push_back(Effect::ArmPeriodTimer { group, cpu, expires });
+                    self.effects.push_back(Effect::ArmPeriodTimer {
+                        group,
+                        cpu,
+                        expires,
+                    });
                 }
                 return None;
             }
@@ -422,7 +482,8 @@ impl<O: Observer> Sched<O> {
     /// Tells the observer if the pass that is over found the period too short.
     fn observe_doubling(&mut self, group: GroupId) {
         if self.groups[group].pool.period_too_short() == Some(PeriodTooShort::Doubled) {
-            self.observer.event(self.now, Event::PeriodDoubled { group });
+            self.observer
+                .event(self.now, Event::PeriodDoubled { group });
         }
     }
 
@@ -441,7 +502,8 @@ impl<O: Observer> Sched<O> {
         self.begin(now, cpu);
         let mut work = Work::default();
         let slice = self.config.tunables.slice;
-        if !self.groups[group].removed && self.groups[group].pool.slack_timer_fired(self.now, slice) {
+        if !self.groups[group].removed && self.groups[group].pool.slack_timer_fired(self.now, slice)
+        {
             self.distribute_cfs_runtime(group, cpu, &mut work);
         }
         work
@@ -457,6 +519,7 @@ impl<O: Observer> Sched<O> {
 
     pub(crate) fn refilled(&mut self, group: GroupId) {
         let runtime = self.groups[group].pool.runtime();
-        self.observer.event(self.now, Event::Refilled { group, runtime });
+        self.observer
+            .event(self.now, Event::Refilled { group, runtime });
     }
 }

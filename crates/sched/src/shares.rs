@@ -22,13 +22,19 @@ impl<O: Observer> Sched<O> {
         }
         let load = (q.load >> 10).max(q.avg.load_avg);
         let total = (group.load_avg + load).saturating_sub(q.tg_load_avg_contrib);
-        let part = if total > 0 { (u128::from(shares) * u128::from(load) / u128::from(total)) as u64 } else { shares * load };
+        let part = if total > 0 {
+            (u128::from(shares) * u128::from(load) / u128::from(total)) as u64
+        } else {
+            shares * load
+        };
         Weight(part.clamp(Weight::MIN_SHARES.0, shares))
     }
 
     /// Recomputes the weight of a group entity (kernel: `update_cfs_group`).
     pub(crate) fn update_cfs_group(&mut self, entity: EntityId) {
-        let Some(owned) = self.entities[entity].owned_queue() else { return };
+        let Some(owned) = self.entities[entity].owned_queue() else {
+            return;
+        };
         let q = &self.queues[owned];
         if self.config.kernel.throttle.per_hierarchy() && q.in_throttled_hierarchy() {
             return;
@@ -126,7 +132,8 @@ impl<O: Observer> Sched<O> {
                 return Weight((top as u64).max(2));
             };
             let total = self.queues[e.cfs_rq].load.max(e.weight.0);
-            weight = ((u128::from(weight) * u128::from(e.weight.0) / u128::from(total)) as u64).max(2);
+            weight =
+                ((u128::from(weight) * u128::from(e.weight.0) / u128::from(total)) as u64).max(2);
             entity = parent;
         }
     }
@@ -177,7 +184,9 @@ impl<O: Observer> Sched<O> {
     pub(crate) fn set_shares(&mut self, group: GroupId, shares: Weight) {
         self.groups[group].shares = shares;
         for cpu in self.cpu_ids() {
-            let Some(queue) = self.groups[group].queues[cpu.index()] else { continue };
+            let Some(queue) = self.groups[group].queues[cpu.index()] else {
+                continue;
+            };
             self.update_rq_clock(cpu);
             let mut entity = self.queues[queue].entity;
             while let Some(e) = entity {

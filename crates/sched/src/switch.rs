@@ -62,12 +62,16 @@ impl<O: Observer> Sched<O> {
             if out_of_runtime && let Some(task) = next {
                 self.task_throttle_setup_work(task);
             }
-            self.observer.event(self.now, Event::Switched { cpu, prev, next });
+            self.observer
+                .event(self.now, Event::Switched { cpu, prev, next });
         }
         // Charges on the way may have asked for the very switch that was made.
         self.rqs[cpu].need_resched = None;
         if let Some(task) = moving {
-            let to = self.tasks[task].migrate_to.take().expect("a moving task has a destination");
+            let to = self.tasks[task]
+                .migrate_to
+                .take()
+                .expect("a moving task has a destination");
             self.arrive(task, to);
         }
         self.program_hrtick(cpu);
@@ -86,7 +90,13 @@ impl<O: Observer> Sched<O> {
             }
             Leave::Exit => {
                 self.tasks[task].exiting = true;
-                self.dequeue_task(task, Dequeue { special: true, ..Dequeue::SLEEP });
+                self.dequeue_task(
+                    task,
+                    Dequeue {
+                        special: true,
+                        ..Dequeue::SLEEP
+                    },
+                );
                 let t = &mut self.tasks[task];
                 (t.on_rq, t.gone, t.migrate_to) = (false, true, None);
                 self.groups[t.group].nr_tasks -= 1;
@@ -97,7 +107,9 @@ impl<O: Observer> Sched<O> {
     /// The running task must go to another CPU, and is not asleep.
     fn leaves_cpu(&mut self, task: TaskId) -> bool {
         let t = &self.tasks[task];
-        let Some(to) = t.migrate_to.filter(|_| t.on_rq && !t.asleep) else { return false };
+        let Some(to) = t.migrate_to.filter(|_| t.on_rq && !t.asleep) else {
+            return false;
+        };
         if !self.rqs[to].online {
             // It went offline since it was chosen.
             let other = self.fallback_cpu(task);
@@ -126,7 +138,9 @@ impl<O: Observer> Sched<O> {
 
     /// Kernel: `put_prev_set_next_task`.
     fn switch(&mut self, cpu: CpuId, prev: Option<TaskId>, next: Option<TaskId>) {
-        let fair = |sched: &Self, task: Option<TaskId>| task.filter(|&task| sched.tasks[task].policy != Policy::Fifo);
+        let fair = |sched: &Self, task: Option<TaskId>| {
+            task.filter(|&task| sched.tasks[task].policy != Policy::Fifo)
+        };
         let (fair_prev, fair_next) = (fair(self, prev), fair(self, next));
         let shared = match (fair_prev, fair_next) {
             (Some(prev), Some(next)) if !self.flat() => self.shared_queue(prev, next),
@@ -150,7 +164,9 @@ impl<O: Observer> Sched<O> {
     /// The running task gives way (kernel: `do_sched_yield`). Call [`Self::schedule`] next.
     pub fn yield_task(&mut self, now: Nanos, cpu: CpuId) {
         self.begin(now, cpu);
-        let Some(task) = self.rqs[cpu].curr else { return };
+        let Some(task) = self.rqs[cpu].curr else {
+            return;
+        };
         if self.tasks[task].policy == Policy::Fifo {
             let fifo = &mut self.rqs[cpu].fifo;
             fifo.rotate_left(usize::from(fifo.len() > 1));
@@ -214,7 +230,10 @@ impl<O: Observer> Sched<O> {
             return None;
         }
         let span = (i128::from(e.deadline - e.vruntime) * i128::from(e.h_load.0)) >> 20;
-        let from = e.exec_start.0.max(rq.clock.0 - (rq.clock.0 - e.exec_start.0));
+        let from = e
+            .exec_start
+            .0
+            .max(rq.clock.0 - (rq.clock.0 - e.exec_start.0));
         Some(Nanos(from + (span as i64).max(HRTICK_MIN) as u64))
     }
 

@@ -50,7 +50,10 @@ pub enum TaskState {
 
 /// Kernel: `struct task_struct`, the parts that scheduling needs.
 #[derive(Clone, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "independent flags, as in the kernel")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent flags, as in the kernel"
+)]
 pub(crate) struct Task {
     pub entity: EntityId,
     pub group: GroupId,

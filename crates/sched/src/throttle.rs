@@ -71,11 +71,24 @@ impl<O: Observer> Sched<O> {
     fn assign_cfs_rq_runtime(&mut self, queue: CfsRqId, target: Nanos) -> bool {
         let q = &mut self.queues[queue];
         let (group, cpu) = (q.group, q.cpu);
-        let request = self.groups[group].pool.request(self.now, &mut q.runtime_remaining, target);
+        let request = self.groups[group]
+            .pool
+            .request(self.now, &mut q.runtime_remaining, target);
         if let Some(expires) = request.arm_period {
-            self.effects.push_back(Effect::ArmPeriodTimer { group, cpu, expires });
+            self.effects.push_back(Effect::ArmPeriodTimer {
+                group,
+                cpu,
+                expires,
+            });
         }
-        self.observer.event(self.now, Event::Granted { group, cpu, amount: request.granted });
+        self.observer.event(
+            self.now,
+            Event::Granted {
+                group,
+                cpu,
+                amount: request.granted,
+            },
+        );
         request.success
     }
 
@@ -118,7 +131,10 @@ impl<O: Observer> Sched<O> {
         }
         let (group, cpu) = (self.queues[queue].group, self.queues[queue].cpu);
         self.groups[group].throttled.push_back(queue);
-        debug_assert!(self.queues[queue].throttled_clock.is_none(), "I9: no throttled stretch is being counted");
+        debug_assert!(
+            self.queues[queue].throttled_clock.is_none(),
+            "I9: no throttled stretch is being counted"
+        );
         let clock = self.rqs[cpu].clock;
         let subtree = self.take_subtree(queue);
         for &below in &subtree {
@@ -140,7 +156,8 @@ impl<O: Observer> Sched<O> {
             ThrottleModel::Task | ThrottleModel::Unified | ThrottleModel::None => {}
         }
         self.queues[queue].throttled = true;
-        self.observer.event(self.now, Event::Throttled { group, cpu });
+        self.observer
+            .event(self.now, Event::Throttled { group, cpu });
         if self.config.kernel.throttle == ThrottleModel::Unified
             && running
             && let Some(donor) = self.rqs[cpu].curr
@@ -161,14 +178,20 @@ impl<O: Observer> Sched<O> {
             return;
         }
         if per_task {
-            debug_assert!(q.limbo.is_empty(), "I18: nobody is in limbo before the first throttle");
+            debug_assert!(
+                q.limbo.is_empty(),
+                "I18: nobody is in limbo before the first throttle"
+            );
             if q.nr_queued == 0 {
                 self.freeze_pelt(queue);
             }
         } else {
             q.throttled_clock_pelt = clock.0;
             if counts_self && q.nr_queued > 0 {
-                debug_assert!(q.throttled_clock_self.is_none(), "I9: no stretch is being counted");
+                debug_assert!(
+                    q.throttled_clock_self.is_none(),
+                    "I9: no stretch is being counted"
+                );
                 q.throttled_clock_self = Some(clock);
             }
             self.leaf_remove(queue);
@@ -197,7 +220,11 @@ impl<O: Observer> Sched<O> {
     fn unlink_group_entity(&mut self, queue: CfsRqId) {
         let q = &self.queues[queue];
         let (cpu, queued, runnable) = (q.cpu, q.h_nr_queued, q.h_nr_runnable);
-        let mut flags = Dequeue { sleep: true, special: true, ..Dequeue::SAVE };
+        let mut flags = Dequeue {
+            sleep: true,
+            special: true,
+            ..Dequeue::SAVE
+        };
         let mut next = q.entity;
         while let Some(entity) = next {
             // Below an entity that is not queued everything is out of the counts already.
@@ -240,20 +267,31 @@ impl<O: Observer> Sched<O> {
             let q = &self.queues[queue];
             if q.runtime_enabled && q.runtime_remaining.0 <= 0 {
                 // It stays on the pool's list, for the next distribution.
-                self.observer.event(self.now, Event::UnthrottleRefused { group, cpu });
+                self.observer
+                    .event(self.now, Event::UnthrottleRefused { group, cpu });
                 return;
             }
         }
         let clock = self.rqs[cpu].clock;
         let q = &mut self.queues[queue];
         q.throttled = false;
-        let counted = q.throttled_clock.take().map_or(Nanos::ZERO, |since| Nanos(clock.0 - since.0));
+        let counted = q
+            .throttled_clock
+            .take()
+            .map_or(Nanos::ZERO, |since| Nanos(clock.0 - since.0));
         let pool_group = &mut self.groups[group];
         if counted > Nanos::ZERO {
             pool_group.pool.add_throttled_time(counted);
         }
         pool_group.throttled.retain(|&other| other != queue);
-        self.observer.event(self.now, Event::Unthrottled { group, cpu, counted });
+        self.observer.event(
+            self.now,
+            Event::Unthrottled {
+                group,
+                cpu,
+                counted,
+            },
+        );
 
         let subtree = self.take_subtree(queue);
         // Children before parents, the released queue last.
@@ -309,7 +347,9 @@ impl<O: Observer> Sched<O> {
         // enqueue can run out of runtime and throttle this very hierarchy again.
         let mut waiting = core::mem::take(&mut self.queues[queue].limbo);
         while let Some(task) = waiting.pop() {
-            if self.config.kernel.throttle == ThrottleModel::Unified && self.queues[queue].throttle_count > 0 {
+            if self.config.kernel.throttle == ThrottleModel::Unified
+                && self.queues[queue].throttle_count > 0
+            {
                 // The rest goes back to where it stood, before whoever came in meanwhile.
                 waiting.push(task);
                 let arrived = core::mem::replace(&mut self.queues[queue].limbo, waiting);
@@ -395,7 +435,9 @@ impl<O: Observer> Sched<O> {
 
     /// A queue lost its last entity: the end of `dequeue_entity`.
     pub(crate) fn last_entity_left(&mut self, queue: CfsRqId) {
-        if self.config.kernel.throttle.per_task() && self.throttled_hierarchy(queue) && !self.queues[queue].pelt_clock_throttled
+        if self.config.kernel.throttle.per_task()
+            && self.throttled_hierarchy(queue)
+            && !self.queues[queue].pelt_clock_throttled
         {
             self.freeze_pelt(queue);
         }
@@ -413,19 +455,40 @@ impl<O: Observer> Sched<O> {
         let (group, cpu, before) = (q.group, q.cpu, q.runtime_remaining);
         let waiting = !self.groups[group].throttled.is_empty();
         let slice = self.config.tunables.slice;
-        let armed = self.groups[group].pool.return_slack(self.now, &mut q.runtime_remaining, waiting, slice);
+        let armed = self.groups[group].pool.return_slack(
+            self.now,
+            &mut q.runtime_remaining,
+            waiting,
+            slice,
+        );
         let returned = before.0 - q.runtime_remaining.0;
         if returned > 0 {
-            self.observer.event(self.now, Event::SlackReturned { group, cpu, amount: Nanos(returned as u64) });
+            self.observer.event(
+                self.now,
+                Event::SlackReturned {
+                    group,
+                    cpu,
+                    amount: Nanos(returned as u64),
+                },
+            );
         }
         if let Some(expires) = armed {
-            self.effects.push_back(Effect::ArmSlackTimer { group, cpu, expires });
+            self.effects.push_back(Effect::ArmSlackTimer {
+                group,
+                cpu,
+                expires,
+            });
         }
     }
 
     /// Gives the pool's runtime to its throttled queues in order; returns whether one remains
     /// throttled for lack of it (kernel: `distribute_cfs_runtime`). Runs on `cpu`.
-    pub(crate) fn distribute_cfs_runtime(&mut self, group: GroupId, cpu: CpuId, work: &mut Work) -> bool {
+    pub(crate) fn distribute_cfs_runtime(
+        &mut self,
+        group: GroupId,
+        cpu: CpuId,
+        work: &mut Work,
+    ) -> bool {
         let model = self.config.kernel.throttle;
         let mut remaining = false;
         // A: on this CPU as on any. B, C: a queue of this CPU is let go after all others were told.
@@ -434,7 +497,9 @@ impl<O: Observer> Sched<O> {
         // Queues leave the list while it is walked; those handed over stay on it.
         let mut at = 0;
         while let Some(&queue) = self.groups[group].throttled.get(at) {
-            if model != ThrottleModel::HierarchySync && self.groups[group].pool.runtime() == Nanos::ZERO {
+            if model != ThrottleModel::HierarchySync
+                && self.groups[group].pool.runtime() == Nanos::ZERO
+            {
                 remaining = true;
                 break;
             }
@@ -449,8 +514,17 @@ impl<O: Observer> Sched<O> {
                 self.update_rq_clock(owner);
                 self.update_curr(queue);
             }
-            let amount = self.groups[group].pool.give_to_throttled(&mut self.queues[queue].runtime_remaining);
-            self.observer.event(self.now, Event::Distributed { group, cpu: owner, amount });
+            let amount = self.groups[group]
+                .pool
+                .give_to_throttled(&mut self.queues[queue].runtime_remaining);
+            self.observer.event(
+                self.now,
+                Event::Distributed {
+                    group,
+                    cpu: owner,
+                    amount,
+                },
+            );
             if self.queues[queue].runtime_remaining.0 <= 0 {
                 remaining = true;
                 if matches!(model, ThrottleModel::Unified) {
@@ -462,7 +536,9 @@ impl<O: Observer> Sched<O> {
                         self.unthrottle_cfs_rq(queue, work);
                         at -= 1;
                     }
-                    ThrottleModel::HierarchyAsync | ThrottleModel::Task if owner == cpu => local = Some(queue),
+                    ThrottleModel::HierarchyAsync | ThrottleModel::Task if owner == cpu => {
+                        local = Some(queue);
+                    }
                     ThrottleModel::Unified if owner == cpu => {
                         local_pending = self.rqs[cpu].csd_list.is_empty();
                         self.queues[queue].on_csd_list = true;
@@ -471,7 +547,9 @@ impl<O: Observer> Sched<O> {
                     _ => self.unthrottle_async(queue, work),
                 }
             }
-            if model == ThrottleModel::HierarchySync && self.groups[group].pool.runtime() == Nanos::ZERO {
+            if model == ThrottleModel::HierarchySync
+                && self.groups[group].pool.runtime() == Nanos::ZERO
+            {
                 break;
             }
         }
@@ -491,7 +569,10 @@ impl<O: Observer> Sched<O> {
     fn unthrottle_async(&mut self, queue: CfsRqId, work: &mut Work) {
         let q = &self.queues[queue];
         // Not later: a write of the limit may release it before its CPU gets here.
-        debug_assert!(q.throttled && q.runtime_remaining.0 > 0, "I5: who is handed over waits and has runtime");
+        debug_assert!(
+            q.throttled && q.runtime_remaining.0 > 0,
+            "I5: who is handed over waits and has runtime"
+        );
         let cpu = q.cpu;
         let first = self.rqs[cpu].csd_list.is_empty();
         self.queues[queue].on_csd_list = true;
@@ -531,7 +612,10 @@ impl<O: Observer> Sched<O> {
     /// it is to be enqueued for real (models C, D; kernel: `enqueue_throttled_task`).
     pub(crate) fn enqueue_throttled_task(&mut self, task: TaskId) -> bool {
         let t = &self.tasks[task];
-        debug_assert!(!t.in_limbo, "I19: a task that is enqueued is on no limbo list");
+        debug_assert!(
+            !t.in_limbo,
+            "I19: a task that is enqueued is on no limbo list"
+        );
         let queue = self.entities[t.entity].cfs_rq;
         let current = self.rqs[t.cpu].curr == Some(task);
         if self.throttled_hierarchy(queue) && !current {
@@ -547,7 +631,10 @@ impl<O: Observer> Sched<O> {
     /// `dequeue_throttled_task`).
     pub(crate) fn dequeue_throttled_task(&mut self, task: TaskId, flags: Dequeue) {
         let entity = self.tasks[task].entity;
-        debug_assert!(!self.entities[entity].on_rq, "I16: a task in limbo is not queued");
+        debug_assert!(
+            !self.entities[entity].on_rq,
+            "I16: a task in limbo is not queued"
+        );
         let queue = self.entities[entity].cfs_rq;
         self.queues[queue].limbo.retain(|&other| other != task);
         self.tasks[task].in_limbo = false;
@@ -579,12 +666,17 @@ impl<O: Observer> Sched<O> {
     /// Returns whether it was taken off; then the host must call [`Self::schedule`].
     pub fn return_to_user_work(&mut self, now: Nanos, cpu: CpuId) -> bool {
         self.begin(now, cpu);
-        let Some(task) = self.rqs[cpu].curr else { return false };
+        let Some(task) = self.rqs[cpu].curr else {
+            return false;
+        };
         let t = &mut self.tasks[task];
         if !core::mem::take(&mut t.has_work) || t.exiting || t.policy == crate::Policy::Fifo {
             return false;
         }
-        debug_assert!(!t.throttled && !t.in_limbo, "I17: a running task is not in limbo");
+        debug_assert!(
+            !t.throttled && !t.in_limbo,
+            "I17: a running task is not in limbo"
+        );
         let entity = t.entity;
         let queue = self.entities[entity].cfs_rq;
         if !self.throttled_hierarchy(queue) {
@@ -621,6 +713,10 @@ impl<O: Observer> Sched<O> {
     /// Local balance that every online queue gets by a write of `cpu.max`: nothing in models A and B;
     /// in C and D a nanosecond, so that the release is not refused.
     pub(crate) fn runtime_after_write(&self) -> Runtime {
-        if self.config.kernel.throttle.per_task() { Runtime(1) } else { Runtime(0) }
+        if self.config.kernel.throttle.per_task() {
+            Runtime(1)
+        } else {
+            Runtime(0)
+        }
     }
 }

@@ -36,7 +36,9 @@ impl Timeline {
     #[inline]
     pub fn remove(&mut self, key: i64, entity: EntityId) {
         let from = self.slots.partition_point(|other| other.key < key);
-        let offset = self.slots[from..].iter().position(|slot| slot.entity == entity);
+        let offset = self.slots[from..]
+            .iter()
+            .position(|slot| slot.entity == entity);
         let at = from + offset.expect("a queued entity stands under the key it was queued with");
         self.slots.remove(at);
     }

@@ -38,7 +38,15 @@ pub struct CpuPlace {
 impl Topology {
     /// So many CPUs without SMT under one cache, in one node.
     pub fn flat(cpus: usize) -> Self {
-        Self { cpus: (0..cpus).map(|cpu| CpuPlace { core: cpu as u32, llc: 0, node: 0 }).collect() }
+        Self {
+            cpus: (0..cpus)
+                .map(|cpu| CpuPlace {
+                    core: cpu as u32,
+                    llc: 0,
+                    node: 0,
+                })
+                .collect(),
+        }
     }
 
     /// Number of CPUs.
@@ -58,7 +66,12 @@ impl Topology {
         };
         let mut domains = Vec::new();
         let mut covered = 1;
-        for level in [DomainLevel::Smt, DomainLevel::Llc, DomainLevel::Node, DomainLevel::Numa] {
+        for level in [
+            DomainLevel::Smt,
+            DomainLevel::Llc,
+            DomainLevel::Node,
+            DomainLevel::Numa,
+        ] {
             let span: CpuMask = (0..self.cpus.len())
                 .filter(|&other| shares(level, &self.cpus[other]))
                 .map(CpuId::new)

@@ -11,7 +11,11 @@ pub struct Nice(i8);
 impl Nice {
     /// The nice value, if it is in range.
     pub const fn new(nice: i64) -> Option<Self> {
-        if nice >= -20 && nice <= 19 { Some(Self(nice as i8)) } else { None }
+        if nice >= -20 && nice <= 19 {
+            Some(Self(nice as i8))
+        } else {
+            None
+        }
     }
 
     /// As a number.
@@ -95,7 +99,10 @@ pub fn calc_delta_fair(pick: PickRule, delta: u64, weight: Weight) -> u64 {
         }
         PickRule::EevdfVprot | PickRule::EevdfFlat => match delta.checked_mul(Weight::NICE_0.0) {
             Some(product) => product / weight.0.max(1),
-            None => (u128::from(delta) * u128::from(Weight::NICE_0.0) / u128::from(weight.0.max(1))) as u64,
+            None => {
+                (u128::from(delta) * u128::from(Weight::NICE_0.0) / u128::from(weight.0.max(1)))
+                    as u64
+            }
         },
     }
 }
@@ -130,8 +137,14 @@ mod tests {
     #[test]
     fn t123_virtual_time_of_a_nice_5_slice() {
         let weight = Nice::new(5).unwrap().weight();
-        assert_eq!(calc_delta_fair(PickRule::Eevdf, 2_800_000, weight), 8_558_806);
-        assert_eq!(calc_delta_fair(PickRule::EevdfVprot, 2_800_000, weight), 8_558_805);
+        assert_eq!(
+            calc_delta_fair(PickRule::Eevdf, 2_800_000, weight),
+            8_558_806
+        );
+        assert_eq!(
+            calc_delta_fair(PickRule::EevdfVprot, 2_800_000, weight),
+            8_558_805
+        );
     }
 
     #[test]

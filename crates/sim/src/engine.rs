@@ -156,11 +156,13 @@ impl<O: Observer> Simulation<O> {
         self.count_at_this_instant()?;
         self.handle(event)?;
         if self.check {
-            self.sched.check_invariants().map_err(|violation| Error::Invariant {
-                at: self.since_t0(),
-                event: format!("{event:?}"),
-                violation,
-            })?;
+            self.sched
+                .check_invariants()
+                .map_err(|violation| Error::Invariant {
+                    at: self.since_t0(),
+                    event: format!("{event:?}"),
+                    violation,
+                })?;
         }
         Ok(!self.over)
     }
@@ -197,7 +199,9 @@ impl<O: Observer> Simulation<O> {
             seed: self.seed,
             elapsed: self.since_t0(),
             groups: self.group_outcomes(),
-            tasks: (0..self.visible_tasks).map(|index| self.task_outcome(TaskIndex(index))).collect(),
+            tasks: (0..self.visible_tasks)
+                .map(|index| self.task_outcome(TaskIndex(index)))
+                .collect(),
             events: self.handled,
             operations: self.operations,
         }
@@ -264,7 +268,13 @@ impl<O: Observer> Simulation<O> {
                     at.segment += 1;
                     let ends = self.now + length;
                     at.ends = Some(ends);
-                    self.events.push(ends, Event::SegmentEnd { cpu, segment: at.segment });
+                    self.events.push(
+                        ends,
+                        Event::SegmentEnd {
+                            cpu,
+                            segment: at.segment,
+                        },
+                    );
                     return Ok(());
                 }
                 Next::For(_) => {
@@ -281,9 +291,11 @@ impl<O: Observer> Simulation<O> {
             State::IdleExit => Ok(self.schedule(cpu, cpumax_sched::Leave::Preempted)),
             State::Switch => self.switch_over(cpu),
             State::Kernel => self.phase_over(cpu),
-            State::Entering(interrupt) | State::Handling { interrupt, again: true } => {
-                self.handle_interrupt(cpu, interrupt)
-            }
+            State::Entering(interrupt)
+            | State::Handling {
+                interrupt,
+                again: true,
+            } => self.handle_interrupt(cpu, interrupt),
             State::Handling { again: false, .. } | State::Softirq => self.handler_over(cpu),
             State::User | State::Idle | State::SoftirqDue | State::Offline => Ok(Next::Open),
         }
@@ -297,7 +309,10 @@ impl<O: Observer> Simulation<O> {
             return Err(Error::NoProgress {
                 at: self.since_t0(),
                 steps: self.at_this_instant,
-                task: self.last_task.map(|task| self.setup.tasks[task.0].name.clone()).unwrap_or_default(),
+                task: self
+                    .last_task
+                    .map(|task| self.setup.tasks[task.0].name.clone())
+                    .unwrap_or_default(),
             });
         }
         Ok(())
@@ -327,12 +342,15 @@ impl<O: Observer> Simulation<O> {
     fn task_outcome(&self, index: TaskIndex) -> TaskOutcome {
         let task = &self.tasks[index.0];
         let running_on = self.cpus.iter().find(|cpu| cpu.curr == Some(index));
-        let group = task.group.map_or("/", |group| &self.setup.groups[group.0].path);
+        let group = task
+            .group
+            .map_or("/", |group| &self.setup.groups[group.0].path);
         TaskOutcome {
             name: self.setup.tasks[index.0].name.clone(),
             group: group.to_string(),
             cpu_time: running_on.map_or(task.cpu_time, |cpu| self.cpu_time_now(cpu, index)),
-            user_time: task.user_time + running_on.map_or(Nanos::ZERO, |cpu| self.user_time_open(cpu)),
+            user_time: task.user_time
+                + running_on.map_or(Nanos::ZERO, |cpu| self.user_time_open(cpu)),
             wakeups: task.wakeups,
             switches: task.switches,
             responses: task.jobs.responses.clone(),
@@ -343,7 +361,11 @@ impl<O: Observer> Simulation<O> {
 
     /// Time in user mode of a CPU's task that is not in its sum yet.
     fn user_time_open(&self, cpu: &Cpu) -> Nanos {
-        if cpu.state == State::User { self.now - cpu.user_since } else { Nanos::ZERO }
+        if cpu.state == State::User {
+            self.now - cpu.user_since
+        } else {
+            Nanos::ZERO
+        }
     }
 
     fn group_outcomes(&self) -> Vec<GroupOutcome> {

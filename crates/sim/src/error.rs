@@ -151,7 +151,8 @@ pub enum LockMisuse {
 
 /// Where in the scenario, for messages.
 fn line_note(line: Option<usize>) -> String {
-    line.map(|line| format!(" (line {line})")).unwrap_or_default()
+    line.map(|line| format!(" (line {line})"))
+        .unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -160,9 +161,24 @@ mod tests {
 
     #[test]
     fn messages_say_when_and_where() {
-        let error = Error::LastCpu { at: Nanos::from_millis(5), line: Some(7) };
-        assert!(error.to_string().contains("(line 7): the last CPU"), "{error}");
-        let error = Error::Lock { task: "w".into(), at: Nanos::ZERO, misuse: LockMisuse::NotOwner };
-        assert!(error.to_string().ends_with("task w releases a mutex that it does not hold"), "{error}");
+        let error = Error::LastCpu {
+            at: Nanos::from_millis(5),
+            line: Some(7),
+        };
+        assert!(
+            error.to_string().contains("(line 7): the last CPU"),
+            "{error}"
+        );
+        let error = Error::Lock {
+            task: "w".into(),
+            at: Nanos::ZERO,
+            misuse: LockMisuse::NotOwner,
+        };
+        assert!(
+            error
+                .to_string()
+                .ends_with("task w releases a mutex that it does not hold"),
+            "{error}"
+        );
     }
 }

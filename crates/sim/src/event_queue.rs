@@ -105,7 +105,11 @@ impl EventQueue {
     /// Adds an event. `at` must not be in the past.
     #[inline]
     pub fn push(&mut self, at: Nanos, event: Event) {
-        assert!(at >= self.now, "{event:?} is pushed for {at:?}, before the current time {:?}", self.now);
+        assert!(
+            at >= self.now,
+            "{event:?} is pushed for {at:?}, before the current time {:?}",
+            self.now
+        );
         let rank = event.class() << CLASS_SHIFT | event.cpu() << CPU_SHIFT | self.pushed;
         self.pushed += 1;
         debug_assert!(self.pushed < 1 << CPU_SHIFT);
@@ -116,7 +120,11 @@ impl EventQueue {
     #[inline]
     pub fn pop(&mut self) -> Option<(Nanos, Event)> {
         let Reverse((at, _, event)) = self.heap.pop()?;
-        assert!(at >= self.now, "time goes back from {:?} to {at:?}", self.now);
+        assert!(
+            at >= self.now,
+            "time goes back from {:?} to {at:?}",
+            self.now
+        );
         self.now = at;
         Some((at, event))
     }
@@ -133,28 +141,58 @@ mod tests {
     use super::*;
 
     fn tick(cpu: usize) -> Event {
-        Event::Interrupt { cpu: CpuId::new(cpu), interrupt: Interrupt::Tick }
+        Event::Interrupt {
+            cpu: CpuId::new(cpu),
+            interrupt: Interrupt::Tick,
+        }
     }
 
     fn drain(queue: &mut EventQueue) -> Vec<Event> {
-        std::iter::from_fn(|| queue.pop()).map(|(_, event)| event).collect()
+        std::iter::from_fn(|| queue.pop())
+            .map(|(_, event)| event)
+            .collect()
     }
 
     #[test]
     fn equal_times_are_ordered_by_class_then_cpu_then_arming() {
         let mut queue = EventQueue::default();
-        let end = Event::SegmentEnd { cpu: CpuId::new(3), segment: 0 };
+        let end = Event::SegmentEnd {
+            cpu: CpuId::new(3),
+            segment: 0,
+        };
         let timer = |index| Event::Interrupt {
             cpu: CpuId::new(1),
-            interrupt: Interrupt::SleepTimer { task: TaskIndex(index) },
+            interrupt: Interrupt::SleepTimer {
+                task: TaskIndex(index),
+            },
         };
-        let softirq = Event::Softirq { cpu: CpuId::new(0), segment: 0 };
+        let softirq = Event::Softirq {
+            cpu: CpuId::new(0),
+            segment: 0,
+        };
         let action = Event::Action { index: 0 };
-        for event in [Event::End, action, softirq, timer(9), timer(2), tick(0), end] {
+        for event in [
+            Event::End,
+            action,
+            softirq,
+            timer(9),
+            timer(2),
+            tick(0),
+            end,
+        ] {
             queue.push(Nanos(10), event);
         }
         queue.push(Nanos(9), tick(7));
-        let order = [tick(7), end, tick(0), timer(9), timer(2), softirq, action, Event::End];
+        let order = [
+            tick(7),
+            end,
+            tick(0),
+            timer(9),
+            timer(2),
+            softirq,
+            action,
+            Event::End,
+        ];
         assert_eq!(drain(&mut queue), order);
     }
 

@@ -173,7 +173,13 @@ impl Costs {
     };
 }
 
-fn background(name: &str, since: Release, per_cpu: bool, run_micros: u64, sleep_millis: u64) -> BackgroundThread {
+fn background(
+    name: &str,
+    since: Release,
+    per_cpu: bool,
+    run_micros: u64,
+    sleep_millis: u64,
+) -> BackgroundThread {
     BackgroundThread {
         name: name.to_string(),
         since,

@@ -31,10 +31,18 @@ impl Objects {
             }
         }
         match call {
-            Call::PipeWrite { pipe, .. } | Call::PipeRead { pipe, .. } => grow(&mut self.pipes, pipe),
+            Call::PipeWrite { pipe, .. } | Call::PipeRead { pipe, .. } => {
+                grow(&mut self.pipes, pipe);
+            }
             Call::Wait(queue) | Call::Wake { queue, .. } => grow(&mut self.queues, queue),
             Call::Lock(mutex) | Call::Unlock(mutex) => grow(&mut self.mutexes, mutex),
-            Call::Nothing | Call::ReadClock | Call::Run(_) | Call::Sleep(_) | Call::Timer(_) | Call::Yield | Call::Exit => {}
+            Call::Nothing
+            | Call::ReadClock
+            | Call::Run(_)
+            | Call::Sleep(_)
+            | Call::Timer(_)
+            | Call::Yield
+            | Call::Exit => {}
         }
     }
 
@@ -202,7 +210,10 @@ mod tests {
 
     #[test]
     fn a_mutex_goes_to_its_waiters_in_order() {
-        let mut mutex = Mutex { owner: Some(TaskIndex(0)), ..Mutex::default() };
+        let mut mutex = Mutex {
+            owner: Some(TaskIndex(0)),
+            ..Mutex::default()
+        };
         mutex.waiters.extend([TaskIndex(2), TaskIndex(1)]);
         assert_eq!(mutex.hand_over(), Some(TaskIndex(2)));
         assert_eq!(mutex.hand_over(), Some(TaskIndex(1)));

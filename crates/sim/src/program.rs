@@ -35,7 +35,11 @@ pub(crate) enum Call {
     /// Write so many bytes.
     PipeWrite { pipe: ObjectIndex, bytes: u32 },
     /// Read up to so many bytes in one call; if `all`, call again until they have arrived.
-    PipeRead { pipe: ObjectIndex, bytes: u32, all: bool },
+    PipeRead {
+        pipe: ObjectIndex,
+        bytes: u32,
+        all: bool,
+    },
     /// Wait for a wakeup.
     Wait(ObjectIndex),
     /// Wake one waiter, or all.
@@ -62,9 +66,15 @@ pub(crate) struct CompiledProgram {
 enum Op {
     Do(Instruction),
     /// A repeat begins: its counter is set.
-    Begin { counter: usize, times: u64 },
+    Begin {
+        counter: usize,
+        times: u64,
+    },
     /// A repeat's body is over: back to `body` unless it was the last time.
-    Again { counter: usize, body: usize },
+    Again {
+        counter: usize,
+        body: usize,
+    },
     /// Back to the first instruction, for ever.
     Restart,
 }
@@ -81,11 +91,18 @@ impl CompiledProgram {
     /// Flattens a program. A repeat without steps in it, or of no times, is left out; a program without
     /// any steps exits at once, however often it is to be repeated.
     pub fn new(program: &Program) -> Self {
-        let mut compiled = Self { code: Vec::new(), depth: 0 };
+        let mut compiled = Self {
+            code: Vec::new(),
+            depth: 0,
+        };
         match program.times {
             None => {
                 compiled.append(&program.steps, 0);
-                compiled.code.push(if compiled.code.is_empty() { EXIT } else { Op::Restart });
+                compiled.code.push(if compiled.code.is_empty() {
+                    EXIT
+                } else {
+                    Op::Restart
+                });
             }
             Some(times) => {
                 compiled.append_repeat(times, &program.steps, 0);
@@ -110,12 +127,16 @@ impl CompiledProgram {
                 Step::Timer(period) => Instruction::Call(Call::Timer(period)),
                 Step::Syscall => Instruction::Call(Call::Nothing),
                 Step::PipeWrite(pipe, bytes) => Instruction::Call(Call::PipeWrite { pipe, bytes }),
-                Step::PipeRead(pipe, bytes) => {
-                    Instruction::Call(Call::PipeRead { pipe, bytes, all: false })
-                }
-                Step::PipeReadAll(pipe, bytes) => {
-                    Instruction::Call(Call::PipeRead { pipe, bytes, all: true })
-                }
+                Step::PipeRead(pipe, bytes) => Instruction::Call(Call::PipeRead {
+                    pipe,
+                    bytes,
+                    all: false,
+                }),
+                Step::PipeReadAll(pipe, bytes) => Instruction::Call(Call::PipeRead {
+                    pipe,
+                    bytes,
+                    all: true,
+                }),
                 Step::Wait(queue) => Instruction::Call(Call::Wait(queue)),
                 Step::WakeAll(queue) => Instruction::Call(Call::Wake { queue, all: true }),
                 Step::WakeOne(queue) => Instruction::Call(Call::Wake { queue, all: false }),
@@ -132,19 +153,28 @@ impl CompiledProgram {
             return;
         }
         let begin = self.code.len();
-        self.code.push(Op::Begin { counter: depth, times });
+        self.code.push(Op::Begin {
+            counter: depth,
+            times,
+        });
         self.append(steps, depth + 1);
         if self.code.len() == begin + 1 {
             self.code.pop();
             return;
         }
-        self.code.push(Op::Again { counter: depth, body: begin + 1 });
+        self.code.push(Op::Again {
+            counter: depth,
+            body: begin + 1,
+        });
         self.depth = self.depth.max(depth + 1);
     }
 
     /// The place before the first step.
     pub fn start(&self) -> Place {
-        Place { next: 0, left: vec![0; self.depth] }
+        Place {
+            next: 0,
+            left: vec![0; self.depth],
+        }
     }
 
     /// The instruction at a place; the place moves behind it. Ends, since between two jumps back there
@@ -214,29 +244,73 @@ mod tests {
         let program = Program {
             steps: vec![
                 run(1),
-                Step::Repeat(2, vec![run(2), Step::Repeat(2, vec![run(3)]), Step::Repeat(0, vec![run(9)])]),
+                Step::Repeat(
+                    2,
+                    vec![
+                        run(2),
+                        Step::Repeat(2, vec![run(3)]),
+                        Step::Repeat(0, vec![run(9)]),
+                    ],
+                ),
             ],
             times: Some(2),
         };
         let once = [1, 2, 3, 3, 2, 3, 3];
-        let expected: Vec<Option<u64>> =
-            once.iter().chain(&once).map(|&length| Some(length)).chain([None]).collect();
+        let expected: Vec<Option<u64>> = once
+            .iter()
+            .chain(&once)
+            .map(|&length| Some(length))
+            .chain([None])
+            .collect();
         assert_eq!(trace(&program, 100), expected);
     }
 
     #[test]
     fn a_program_repeats_for_ever() {
-        let program = Program { steps: vec![run(1), run(2)], times: None };
-        assert_eq!(trace(&program, 5), [Some(1), Some(2), Some(1), Some(2), Some(1)]);
+        let program = Program {
+            steps: vec![run(1), run(2)],
+            times: None,
+        };
+        assert_eq!(
+            trace(&program, 5),
+            [Some(1), Some(2), Some(1), Some(2), Some(1)]
+        );
     }
 
     #[test]
     fn nothing_to_do_is_an_exit() {
         let hollow = vec![Step::Repeat(u64::MAX, vec![Step::Repeat(3, vec![])])];
         for times in [None, Some(0), Some(u64::MAX)] {
-            assert_eq!(trace(&Program { steps: hollow.clone(), times }, 10), [None]);
-            assert_eq!(trace(&Program { steps: vec![], times }, 10), [None]);
+            assert_eq!(
+                trace(
+                    &Program {
+                        steps: hollow.clone(),
+                        times
+                    },
+                    10
+                ),
+                [None]
+            );
+            assert_eq!(
+                trace(
+                    &Program {
+                        steps: vec![],
+                        times
+                    },
+                    10
+                ),
+                [None]
+            );
         }
-        assert_eq!(trace(&Program { steps: vec![run(1)], times: Some(0) }, 10), [None]);
+        assert_eq!(
+            trace(
+                &Program {
+                    steps: vec![run(1)],
+                    times: Some(0)
+                },
+                10
+            ),
+            [None]
+        );
     }
 }

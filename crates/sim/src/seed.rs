@@ -34,7 +34,10 @@ impl Seed {
 
     /// First expiry of the next group's period timer, in [0, 100 ms).
     pub fn timer_phase(&mut self) -> Nanos {
-        Nanos(u64::from(below(&mut self.timer_phases, DEFAULT_PERIOD.0 as u32)))
+        Nanos(u64::from(below(
+            &mut self.timer_phases,
+            DEFAULT_PERIOD.0 as u32,
+        )))
     }
 
     /// The order in which the CPUs of a machine get new tasks.
@@ -51,7 +54,10 @@ impl Seed {
 
     /// When a background thread that sleeps for so long between its runs first wakes.
     pub fn background_phase(&mut self, sleep: Nanos) -> Nanos {
-        Nanos(u64::from(below(&mut self.background, sleep.0.min(u64::from(u32::MAX)) as u32)))
+        Nanos(u64::from(below(
+            &mut self.background,
+            sleep.0.min(u64::from(u32::MAX)) as u32,
+        )))
     }
 
     /// The CPU of a task that is started when each CPU has had one: all are idle again, and which of them
@@ -81,7 +87,10 @@ mod tests {
         let mut two = Seed::new(7);
         two.start_order(8);
         let phases: Vec<Nanos> = (0..5).map(|_| one.timer_phase()).collect();
-        assert_eq!(phases, (0..5).map(|_| two.timer_phase()).collect::<Vec<_>>());
+        assert_eq!(
+            phases,
+            (0..5).map(|_| two.timer_phase()).collect::<Vec<_>>()
+        );
         assert!(phases.iter().all(|&phase| phase < DEFAULT_PERIOD));
         assert_ne!(phases[0], Seed::new(8).timer_phase());
     }
@@ -89,7 +98,11 @@ mod tests {
     #[test]
     fn tasks_start_round_the_cpus_with_the_starter_last() {
         let order = |seed| -> Vec<usize> {
-            Seed::new(seed).start_order(4).iter().map(|cpu| cpu.index()).collect()
+            Seed::new(seed)
+                .start_order(4)
+                .iter()
+                .map(|cpu| cpu.index())
+                .collect()
         };
         let seen: std::collections::BTreeSet<Vec<usize>> = (0..100).map(order).collect();
         let expected = [[1, 2, 0, 3], [1, 2, 3, 0], [1, 3, 0, 2], [2, 3, 0, 1]];

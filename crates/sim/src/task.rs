@@ -179,7 +179,12 @@ pub(crate) struct Jobs {
 impl Jobs {
     /// The jobs of a task that starts at `start`, which releases the first.
     pub fn new(start: Nanos) -> Self {
-        Self { start, timer: start, next_release: start, ..Self::default() }
+        Self {
+            start,
+            timer: start,
+            next_release: start,
+            ..Self::default()
+        }
     }
 
     /// The next job begins, counted from `next_release`.
@@ -209,7 +214,8 @@ impl Jobs {
     /// The job ended when the current instruction, which waits, began.
     pub fn end(&mut self) {
         if let Some(released) = self.released.take() {
-            self.responses.push(self.instruction_began.saturating_sub(released));
+            self.responses
+                .push(self.instruction_began.saturating_sub(released));
         }
     }
 
@@ -232,7 +238,11 @@ mod tests {
         let mut jobs = Jobs::new(Nanos(5));
         assert_eq!(jobs.next_timer(Nanos(10)), Nanos(15));
         assert_eq!(jobs.next_timer(Nanos(10)), Nanos(25));
-        assert_eq!(jobs.next_timer(Nanos(15)), Nanos(35), "multiple of 15 after 25, counted from 5");
+        assert_eq!(
+            jobs.next_timer(Nanos(15)),
+            Nanos(35),
+            "multiple of 15 after 25, counted from 5"
+        );
     }
 
     #[test]
@@ -244,6 +254,9 @@ mod tests {
         jobs.instruction_began = Nanos(250);
         jobs.end();
         jobs.end();
-        assert_eq!((jobs.wake_latencies, jobs.responses), (vec![Nanos(3)], vec![Nanos(150)]));
+        assert_eq!(
+            (jobs.wake_latencies, jobs.responses),
+            (vec![Nanos(3)], vec![Nanos(150)])
+        );
     }
 }

@@ -32,16 +32,26 @@ fn usage_per_period(quota: u64, model: ThrottleModel) -> Vec<u64> {
         simulation.run_until(ms(100 * period)).unwrap();
         used.push(simulation.outcome().tasks[0].cpu_time);
     }
-    used.windows(2).map(|pair| (pair[1] - pair[0]).as_micros() / 1000).collect()
+    used.windows(2)
+        .map(|pair| (pair[1] - pair[0]).as_micros() / 1000)
+        .collect()
 }
 
 #[test]
 fn t22_t23_quota_10() {
     for model in HIERARCHY {
-        assert_eq!(usage_per_period(10, model), [12, 8, 12, 8, 12, 8], "{model:?}");
+        assert_eq!(
+            usage_per_period(10, model),
+            [12, 8, 12, 8, 12, 8],
+            "{model:?}"
+        );
     }
     for model in PER_TASK {
-        assert_eq!(usage_per_period(10, model), [12, 12, 8, 12, 8, 12], "{model:?}");
+        assert_eq!(
+            usage_per_period(10, model),
+            [12, 12, 8, 12, 8, 12],
+            "{model:?}"
+        );
     }
 }
 
@@ -51,17 +61,29 @@ fn t24_quota_20() {
         assert_eq!(usage_per_period(20, model), [20; 6], "{model:?}");
     }
     for model in PER_TASK {
-        assert_eq!(usage_per_period(20, model), [24, 20, 20, 20, 20, 20], "{model:?}");
+        assert_eq!(
+            usage_per_period(20, model),
+            [24, 20, 20, 20, 20, 20],
+            "{model:?}"
+        );
     }
 }
 
 #[test]
 fn t25_quota_50() {
     for model in HIERARCHY {
-        assert_eq!(usage_per_period(50, model), [52, 48, 52, 48, 52, 48], "{model:?}");
+        assert_eq!(
+            usage_per_period(50, model),
+            [52, 48, 52, 48, 52, 48],
+            "{model:?}"
+        );
     }
     for model in PER_TASK {
-        assert_eq!(usage_per_period(50, model), [52, 52, 48, 52, 48, 52], "{model:?}");
+        assert_eq!(
+            usage_per_period(50, model),
+            [52, 52, 48, 52, 48, 52],
+            "{model:?}"
+        );
     }
 }
 
@@ -90,9 +112,19 @@ fn t26_the_average_is_the_quota_within_a_tick_per_cpu() {
                 stat.usage_usec.abs_diff(expected) <= 30_000 + 4 * 9_000,
                 "{kernel}, seed {seed}: {stat:?}"
             );
-            assert!(stat.nr_periods.abs_diff(40) <= 1 && stat.nr_throttled.abs_diff(40) <= 1, "{stat:?}");
-            let tasks: u64 = outcome.tasks.iter().map(|task| task.cpu_time.as_micros()).sum();
-            assert!(tasks.abs_diff(stat.usage_usec) <= 3, "{kernel}: {outcome:?}");
+            assert!(
+                stat.nr_periods.abs_diff(40) <= 1 && stat.nr_throttled.abs_diff(40) <= 1,
+                "{stat:?}"
+            );
+            let tasks: u64 = outcome
+                .tasks
+                .iter()
+                .map(|task| task.cpu_time.as_micros())
+                .sum();
+            assert!(
+                tasks.abs_diff(stat.usage_usec) <= 3,
+                "{kernel}: {outcome:?}"
+            );
         }
     }
 }
@@ -100,9 +132,17 @@ fn t26_the_average_is_the_quota_within_a_tick_per_cpu() {
 #[test]
 fn a_group_that_was_never_used_has_no_statistics() {
     for kernel in Kernel::MEASURED {
-        let outcome = World::ideal(1).kernel(kernel).group("/a", 10, 1000).task("s", spin()).run();
+        let outcome = World::ideal(1)
+            .kernel(kernel)
+            .group("/a", 10, 1000)
+            .task("s", spin())
+            .run();
         let stat = &outcome.groups[0].stat;
-        assert_eq!((stat.usage_usec, stat.nr_periods, stat.nr_throttled), (0, 0, 0), "{kernel}");
+        assert_eq!(
+            (stat.usage_usec, stat.nr_periods, stat.nr_throttled),
+            (0, 0, 0),
+            "{kernel}"
+        );
     }
 }
 
@@ -167,7 +207,11 @@ fn a_kernel_thread_is_stopped_by_hierarchy_models_only() {
 
 #[test]
 fn limits_change_at_run_time() {
-    let set = |quota| Action::SetMax { group: GroupIndex(0), quota, period: None };
+    let set = |quota| Action::SetMax {
+        group: GroupIndex(0),
+        quota,
+        period: None,
+    };
     for kernel in Kernel::MEASURED {
         let outcome = World::ideal(1)
             .kernel(kernel)
@@ -195,7 +239,10 @@ fn tasks_leave_and_enter_limited_groups() {
             .task_with("s", spin(), in_group(0))
             .task("background", background)
             .event(ms(250), Action::MoveTask(task_index(0), None))
-            .event(ms(450), Action::MoveTask(task_index(0), Some(GroupIndex(0))))
+            .event(
+                ms(450),
+                Action::MoveTask(task_index(0), Some(GroupIndex(0))),
+            )
             .duration(ms(950))
             .run();
         // Three periods limited, 200 ms free, five periods limited.
@@ -219,7 +266,10 @@ fn nested_limits_bind_at_the_tighter_one() {
                 .duration(ms(1000))
                 .run();
             let used = outcome.groups[0].stat.usage_usec;
-            assert!(used.abs_diff(200_000) < 45_000, "{kernel} {outer}/{inner}: {used}");
+            assert!(
+                used.abs_diff(200_000) < 45_000,
+                "{kernel} {outer}/{inner}: {used}"
+            );
             assert_eq!(outcome.groups[1].stat.usage_usec, used, "{kernel}");
         }
     }
@@ -238,7 +288,11 @@ fn seeds_differ_only_in_phases() {
         outcome.seed = 0;
         outcome
     };
-    assert_eq!(world(Kernel::V6_1, 1), world(Kernel::V6_1, 2), "one CPU, and no random phase");
+    assert_eq!(
+        world(Kernel::V6_1, 1),
+        world(Kernel::V6_1, 2),
+        "one CPU, and no random phase"
+    );
     assert_eq!(world(Kernel::V6_12, 1), world(Kernel::V6_12, 1));
     assert_ne!(world(Kernel::V6_12, 1), world(Kernel::V6_12, 2));
 }
@@ -249,13 +303,23 @@ fn a_loaded_machine_stays_sound() {
         for seed in 0..3 {
             let cycle = |run, sleep| forever(vec![Step::Run(us(run)), Step::Sleep(us(sleep))]);
             let pipe = [object(0), object(1)];
-            let ping = forever(vec![Step::PipeWrite(pipe[0], 1), Step::PipeRead(pipe[1], 1)]);
-            let pong = forever(vec![Step::PipeRead(pipe[0], 1), Step::PipeWrite(pipe[1], 1)]);
+            let ping = forever(vec![
+                Step::PipeWrite(pipe[0], 1),
+                Step::PipeRead(pipe[1], 1),
+            ]);
+            let pong = forever(vec![
+                Step::PipeRead(pipe[0], 1),
+                Step::PipeWrite(pipe[1], 1),
+            ]);
             let mut world = World::lab(4)
                 .kernel(kernel)
                 .seed(seed)
                 .group("/a", 20, 50)
-                .group_with("/a/b", Some(0), Limit::new(Some(ms(3)), ms(10), ms(3)).unwrap())
+                .group_with(
+                    "/a/b",
+                    Some(0),
+                    Limit::new(Some(ms(3)), ms(10), ms(3)).unwrap(),
+                )
                 .group_with("/c", None, Limit::UNLIMITED)
                 .task_with("ping", ping, in_group(1))
                 .task_with("pong", pong, in_group(0))
@@ -265,12 +329,27 @@ fn a_loaded_machine_stays_sound() {
                 world = world
                     .task_with(&format!("s{index}"), spin(), in_group(group))
                     .task_with(&format!("u{index}"), spin(), in_group(2))
-                    .task_with(&format!("c{index}"), cycle(300 + 400 * index as u64, 900), in_group(group));
+                    .task_with(
+                        &format!("c{index}"),
+                        cycle(300 + 400 * index as u64, 900),
+                        in_group(group),
+                    );
             }
             let outcome = world.run();
-            let used: u64 = outcome.tasks.iter().map(|task| task.cpu_time.as_micros()).sum();
-            assert!(used > 1_980_000 && used <= 2_000_000, "{kernel} {seed}: the machine is full: {used}");
-            assert!(outcome.groups[0].stat.usage_usec < 320_000, "{kernel} {seed}: {:?}", outcome.groups[0]);
+            let used: u64 = outcome
+                .tasks
+                .iter()
+                .map(|task| task.cpu_time.as_micros())
+                .sum();
+            assert!(
+                used > 1_980_000 && used <= 2_000_000,
+                "{kernel} {seed}: the machine is full: {used}"
+            );
+            assert!(
+                outcome.groups[0].stat.usage_usec < 320_000,
+                "{kernel} {seed}: {:?}",
+                outcome.groups[0]
+            );
         }
     }
 }

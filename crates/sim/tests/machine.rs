@@ -13,7 +13,11 @@ fn a_spinner_alone_has_all_the_time() {
     for kernel in Kernel::MEASURED {
         let outcome = World::ideal(2).kernel(kernel).task("s", spin()).run();
         let task = &outcome.tasks[0];
-        assert_eq!((task.cpu_time, task.user_time), (ms(100), ms(100)), "{kernel}");
+        assert_eq!(
+            (task.cpu_time, task.user_time),
+            (ms(100), ms(100)),
+            "{kernel}"
+        );
         assert_eq!((task.wakeups, task.switches), (1, 0), "{kernel}");
     }
 }
@@ -21,8 +25,14 @@ fn a_spinner_alone_has_all_the_time() {
 #[test]
 fn nothing_happens_without_tasks_or_time() {
     let outcome = World::ideal(1).run();
-    assert!(outcome.tasks.is_empty() && outcome.events == 1, "only the end: {outcome:?}");
-    let outcome = World::ideal(1).duration(Nanos::ZERO).task("s", spin()).run();
+    assert!(
+        outcome.tasks.is_empty() && outcome.events == 1,
+        "only the end: {outcome:?}"
+    );
+    let outcome = World::ideal(1)
+        .duration(Nanos::ZERO)
+        .task("s", spin())
+        .run();
     assert_eq!(outcome.tasks[0].cpu_time, Nanos::ZERO);
 }
 
@@ -37,7 +47,10 @@ fn two_spinners_on_one_cpu_share_it() {
             .run();
         let times: Vec<u64> = outcome.tasks.iter().map(|task| task.cpu_time.0).collect();
         assert_eq!(times[0] + times[1], ms(1000).0, "{kernel}");
-        assert!(times[0].abs_diff(times[1]) <= ms(8).0, "{kernel}: {times:?}");
+        assert!(
+            times[0].abs_diff(times[1]) <= ms(8).0,
+            "{kernel}: {times:?}"
+        );
         assert!(outcome.tasks[0].switches > 50, "{kernel}: {outcome:?}");
     }
 }
@@ -68,27 +81,66 @@ fn a_late_timer_goes_on_at_once_and_counts_from_its_moment() {
 
 #[test]
 fn costs_are_the_tasks_time_but_not_its_work() {
-    let program = once(vec![Step::Run(ms(10)), Step::Syscall, Step::RunKernel(ms(2))]);
+    let program = once(vec![
+        Step::Run(ms(10)),
+        Step::Syscall,
+        Step::RunKernel(ms(2)),
+    ]);
     let outcome = World::lab(1).task("t", program).run();
     let task = &outcome.tasks[0];
     assert!(task.exited);
     // Ticks at 4 and 8 ms fall into the run and are part of it; the calls come on top.
-    assert!(task.user_time < ms(10) && task.user_time > ms(10) - us(30), "{task:?}");
-    assert!(task.cpu_time > ms(12) && task.cpu_time < ms(12) + us(20), "{task:?}");
+    assert!(
+        task.user_time < ms(10) && task.user_time > ms(10) - us(30),
+        "{task:?}"
+    );
+    assert!(
+        task.cpu_time > ms(12) && task.cpu_time < ms(12) + us(20),
+        "{task:?}"
+    );
 }
 
 #[test]
 fn ping_pong_through_pipes_alternates() {
     let there = object(0);
     let back = object(1);
-    let ping = forever(vec![Step::Run(us(50)), Step::PipeWrite(there, 1), Step::PipeRead(back, 1)]);
-    let pong = forever(vec![Step::PipeRead(there, 1), Step::Run(us(50)), Step::PipeWrite(back, 1)]);
-    let outcome = World::ideal(1).duration(ms(10)).task("ping", ping).task("pong", pong).run();
-    let [ping, pong] = &outcome.tasks[..] else { panic!() };
+    let ping = forever(vec![
+        Step::Run(us(50)),
+        Step::PipeWrite(there, 1),
+        Step::PipeRead(back, 1),
+    ]);
+    let pong = forever(vec![
+        Step::PipeRead(there, 1),
+        Step::Run(us(50)),
+        Step::PipeWrite(back, 1),
+    ]);
+    let outcome = World::ideal(1)
+        .duration(ms(10))
+        .task("ping", ping)
+        .task("pong", pong)
+        .run();
+    let [ping, pong] = &outcome.tasks[..] else {
+        panic!()
+    };
     assert_eq!(ping.cpu_time + pong.cpu_time, ms(10));
-    assert!(ping.responses.len().abs_diff(100) <= 1, "{}", ping.responses.len());
-    assert!(pong.responses.len().abs_diff(100) <= 1, "{}", pong.responses.len());
-    assert!(pong.responses.iter().skip(1).all(|&response| response == us(50)), "{:?}", pong.responses);
+    assert!(
+        ping.responses.len().abs_diff(100) <= 1,
+        "{}",
+        ping.responses.len()
+    );
+    assert!(
+        pong.responses.len().abs_diff(100) <= 1,
+        "{}",
+        pong.responses.len()
+    );
+    assert!(
+        pong.responses
+            .iter()
+            .skip(1)
+            .all(|&response| response == us(50)),
+        "{:?}",
+        pong.responses
+    );
 }
 
 #[test]
@@ -107,7 +159,11 @@ fn a_read_of_all_collects_small_writes() {
     let pipe = object(0);
     let writer = forever(vec![Step::Sleep(ms(1)), Step::PipeWrite(pipe, 10)]);
     let reader = forever(vec![Step::PipeReadAll(pipe, 35), Step::Run(us(1))]);
-    let outcome = World::ideal(2).duration(us(8500)).task("w", writer).task("r", reader).run();
+    let outcome = World::ideal(2)
+        .duration(us(8500))
+        .task("w", writer)
+        .task("r", reader)
+        .run();
     // 80 bytes: the reader has had 35 twice, and was woken by each of the writes.
     assert_eq!(outcome.tasks[1].cpu_time, us(2));
     assert_eq!(outcome.tasks[1].wakeups, 1 + 8);
@@ -132,7 +188,12 @@ fn waiters_are_woken_in_order_or_all() {
         .simulation()
         .unwrap();
     let exited = |simulation: &cpumax_sim::Simulation| {
-        simulation.outcome().tasks.iter().filter(|task| task.exited).count()
+        simulation
+            .outcome()
+            .tasks
+            .iter()
+            .filter(|task| task.exited)
+            .count()
     };
     simulation.run_until(us(500)).unwrap();
     assert_eq!(exited(&simulation), 0);
@@ -148,15 +209,29 @@ fn a_mutex_is_held_by_one_at_a_time() {
     let worker = || {
         once(vec![Step::Repeat(
             3,
-            vec![Step::Lock(mutex), Step::RunKernel(ms(1)), Step::Unlock(mutex), Step::Run(us(1))],
+            vec![
+                Step::Lock(mutex),
+                Step::RunKernel(ms(1)),
+                Step::Unlock(mutex),
+                Step::Run(us(1)),
+            ],
         )])
     };
-    let world = World::ideal(3).task("a", worker()).task("b", worker()).task("c", worker());
+    let world = World::ideal(3)
+        .task("a", worker())
+        .task("b", worker())
+        .task("c", worker());
     let mut simulation = world.simulation().unwrap();
     simulation.run_until(us(8999)).unwrap();
     assert!(!simulation.outcome().tasks.iter().all(|task| task.exited));
     let outcome = simulation.run().unwrap();
-    assert!(outcome.tasks.iter().all(|task| task.exited && task.cpu_time == us(3003)), "{outcome:?}");
+    assert!(
+        outcome
+            .tasks
+            .iter()
+            .all(|task| task.exited && task.cpu_time == us(3003)),
+        "{outcome:?}"
+    );
 }
 
 #[test]
@@ -166,7 +241,10 @@ fn wrong_use_of_a_mutex_is_an_error() {
         Err(Error::Lock { misuse, .. }) => misuse,
         other => panic!("{other:?}"),
     };
-    assert_eq!(fails(vec![Step::Lock(mutex), Step::Lock(mutex)]), LockMisuse::Relock);
+    assert_eq!(
+        fails(vec![Step::Lock(mutex), Step::Lock(mutex)]),
+        LockMisuse::Relock
+    );
     assert_eq!(fails(vec![Step::Unlock(mutex)]), LockMisuse::NotOwner);
     assert_eq!(fails(vec![Step::Lock(mutex)]), LockMisuse::ExitHolding);
 }
@@ -200,18 +278,37 @@ fn an_offline_cpu_leaves_its_tasks_to_the_others() {
         .run();
     let total = outcome.tasks[0].cpu_time + outcome.tasks[1].cpu_time;
     assert!(total >= ms(150) && total <= ms(180), "{outcome:?}");
-    let last = World::ideal(1).event(ms(1), Action::CpuOffline(0)).try_run();
+    let last = World::ideal(1)
+        .event(ms(1), Action::CpuOffline(0))
+        .try_run();
     assert!(matches!(last, Err(Error::LastCpu { .. })), "{last:?}");
 }
 
 #[test]
 fn bad_setups_are_refused() {
     let no_cpu = World::ideal(0).try_run();
-    assert!(matches!(no_cpu, Err(Error::CpuCount { given: 0, .. })), "{no_cpu:?}");
+    assert!(
+        matches!(no_cpu, Err(Error::CpuCount { given: 0, .. })),
+        "{no_cpu:?}"
+    );
     let absent = World::ideal(2).task_with("t", spin(), on_cpu(5)).try_run();
-    assert!(matches!(absent, Err(Error::NoAllowedCpu { .. })), "{absent:?}");
-    let missing = World::ideal(1).task_with("t", spin(), world::in_group(0)).try_run();
-    assert!(matches!(missing, Err(Error::OutOfRange { what: "group", index: 0 })), "{missing:?}");
+    assert!(
+        matches!(absent, Err(Error::NoAllowedCpu { .. })),
+        "{absent:?}"
+    );
+    let missing = World::ideal(1)
+        .task_with("t", spin(), world::in_group(0))
+        .try_run();
+    assert!(
+        matches!(
+            missing,
+            Err(Error::OutOfRange {
+                what: "group",
+                index: 0
+            })
+        ),
+        "{missing:?}"
+    );
 }
 
 #[test]

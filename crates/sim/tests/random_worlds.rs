@@ -38,7 +38,11 @@ impl Draw {
     fn limit(&mut self) -> Limit {
         let period = self.pick(&[us(1000), ms(5), ms(10), ms(25), ms(100)]);
         let quota = us(1000) + Nanos(self.below(2 * period.0 as usize) as u64);
-        let burst = if self.one_in(3) { quota / (1 + self.below(4) as u64) } else { Nanos::ZERO };
+        let burst = if self.one_in(3) {
+            quota / (1 + self.below(4) as u64)
+        } else {
+            Nanos::ZERO
+        };
         Limit::new(Some(quota), period, burst).unwrap()
     }
 
@@ -55,7 +59,12 @@ impl Draw {
         let pair = object(index / 2);
         let mut steps = vec![Step::Run(self.time())];
         match self.below(9) {
-            0 => return Program { steps: vec![Step::Spin], times: None },
+            0 => {
+                return Program {
+                    steps: vec![Step::Spin],
+                    times: None,
+                };
+            }
             1 => steps.push(Step::Sleep(self.time())),
             2 => steps.push(Step::Timer(ms(1 + self.below(20) as u64))),
             3 => steps.extend([Step::Syscall, Step::RunKernel(self.time()), Step::Yield]),
@@ -73,11 +82,19 @@ impl Draw {
             7 => steps.push(Step::Wait(object(0))),
             _ => {
                 let all = self.one_in(2);
-                let wake = if all { Step::WakeAll(object(0)) } else { Step::WakeOne(object(0)) };
+                let wake = if all {
+                    Step::WakeAll(object(0))
+                } else {
+                    Step::WakeOne(object(0))
+                };
                 steps.extend([Step::Sleep(self.time()), wake]);
             }
         }
-        let times = if self.one_in(6) { Some(1 + self.below(30) as u64) } else { None };
+        let times = if self.one_in(6) {
+            Some(1 + self.below(30) as u64)
+        } else {
+            None
+        };
         Program { steps, times }
     }
 
@@ -85,17 +102,28 @@ impl Draw {
         let group = GroupIndex(self.below(groups));
         let task = task_index(self.below(tasks));
         match self.below(9) {
-            0 => Action::SetMax { group, quota: None, period: None },
+            0 => Action::SetMax {
+                group,
+                quota: None,
+                period: None,
+            },
             1 | 2 => {
                 let limit = self.limit();
                 // A burst above the new quota would be refused, so the quota is never small.
-                Action::SetMax { group, quota: limit.quota().map(|quota| quota + ms(200)), period: None }
+                Action::SetMax {
+                    group,
+                    quota: limit.quota().map(|quota| quota + ms(200)),
+                    period: None,
+                }
             }
             3 => Action::SetWeight(group, 1 + self.below(1000) as u32),
             4 => Action::MoveTask(task, (!self.one_in(3)).then_some(group)),
             5 => Action::SetAffinity(task, self.mask(cpus)),
             6 => Action::SetNice(task, Nice::new(self.below(40) as i64 - 20).unwrap()),
-            7 => Action::SetPolicy(task, self.pick(&[Policy::Normal, Policy::Batch, Policy::Idle, Policy::Fifo])),
+            7 => Action::SetPolicy(
+                task,
+                self.pick(&[Policy::Normal, Policy::Batch, Policy::Idle, Policy::Fifo]),
+            ),
             _ if cpus == 1 => Action::SetWeight(group, 100),
             _ if self.one_in(2) => Action::CpuOffline(1 + self.below(cpus - 1)),
             _ => Action::CpuOnline(1 + self.below(cpus - 1)),
@@ -104,17 +132,38 @@ impl Draw {
 
     fn world(&mut self, seed: u64) -> World {
         let cpus = self.pick(&[1, 2, 3, 8]);
-        let mut machine = if self.one_in(3) { Machine::ideal(cpus) } else { Machine::lab(cpus) };
-        let modes = [Preemption::None, Preemption::Voluntary, Preemption::Full, Preemption::Lazy];
+        let mut machine = if self.one_in(3) {
+            Machine::ideal(cpus)
+        } else {
+            Machine::lab(cpus)
+        };
+        let modes = [
+            Preemption::None,
+            Preemption::Voluntary,
+            Preemption::Full,
+            Preemption::Lazy,
+        ];
         machine.preemption = self.one_in(2).then(|| self.pick(&modes));
-        let mut world = World::on(machine).seed(seed).duration(ms(20 + self.below(200) as u64));
+        let mut world = World::on(machine)
+            .seed(seed)
+            .duration(ms(20 + self.below(200) as u64));
         let groups = 1 + self.below(5);
         for index in 0..groups {
             let parent = (index > 0 && self.one_in(2)).then(|| GroupIndex(self.below(index)));
-            let limit = if self.one_in(4) { Limit::UNLIMITED } else { self.limit() };
+            let limit = if self.one_in(4) {
+                Limit::UNLIMITED
+            } else {
+                self.limit()
+            };
             let weight = self.pick(&[1, 50, 100, 100, 1000]);
             let path = format!("/g{index}");
-            world.setup.groups.push(GroupSpec { path, parent, limit, weight, created_later: false });
+            world.setup.groups.push(GroupSpec {
+                path,
+                parent,
+                limit,
+                weight,
+                created_later: false,
+            });
         }
         let tasks = 1 + self.below(14);
         for index in 0..tasks {
@@ -122,7 +171,8 @@ impl Draw {
             world = world.task_with(&format!("t{index}"), program, |spec| {
                 spec.group = (!self.one_in(5)).then(|| GroupIndex(self.below(groups)));
                 spec.nice = Nice::new(self.pick(&[0, 0, 0, 5, -5, 19])).unwrap();
-                spec.policy = self.pick(&[Policy::Normal, Policy::Normal, Policy::Batch, Policy::Idle]);
+                spec.policy =
+                    self.pick(&[Policy::Normal, Policy::Normal, Policy::Batch, Policy::Idle]);
                 spec.affinity = self.one_in(3).then(|| self.mask(cpus));
                 spec.start = Nanos(self.below(10_000_000) as u64);
                 spec.kernel_thread = self.one_in(12);
@@ -140,27 +190,44 @@ impl Draw {
 fn check(seed: u64, kernel: Kernel) {
     let world = Draw(Lcg64Xsh32::new(seed, 77)).world(seed).kernel(kernel);
     let name = format!("world {seed} on {kernel}");
-    let mut simulation = world.simulation().unwrap_or_else(|error| panic!("{name}: {error}"));
+    let mut simulation = world
+        .simulation()
+        .unwrap_or_else(|error| panic!("{name}: {error}"));
     // A task that moves while it waits is queued on a CPU that may be idle and is not told; else no CPU
     // idles for long with work in its queue.
-    let moves = world.setup.events.iter().any(|event| matches!(event.action, Action::MoveTask(..)));
+    let moves = world
+        .setup
+        .events
+        .iter()
+        .any(|event| matches!(event.action, Action::MoveTask(..)));
     let mut idle_with_work = vec![0; world.setup.machine.topology.cpu_count()];
     let mut until = Nanos::ZERO;
     while until < world.setup.duration {
         // Odd steps, so that a short cycle is not met at the same place each time.
         until += us(400) + Nanos(until.0 * 7919 % 100_003);
-        simulation.run_until(until).unwrap_or_else(|error| panic!("{name}: {error}"));
+        simulation
+            .run_until(until)
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
         for (index, samples) in idle_with_work.iter_mut().enumerate() {
             let cpu = CpuId::new(index);
             let sched = simulation.scheduler();
             let wrong = sched.curr(cpu).is_none() && sched.nr_running(cpu) > 0;
             *samples = if wrong { *samples + 1 } else { 0 };
             // It may be on its way out of idleness again and again, but not at 20 samples in a row.
-            let most = if sched.need_resched(cpu).is_some() { 20 } else { 1 };
-            assert!(moves || *samples < most, "{name}: cpu {index} idles with work at {until}");
+            let most = if sched.need_resched(cpu).is_some() {
+                20
+            } else {
+                1
+            };
+            assert!(
+                moves || *samples < most,
+                "{name}: cpu {index} idles with work at {until}"
+            );
         }
     }
-    let outcome = simulation.run().unwrap_or_else(|error| panic!("{name}: {error}"));
+    let outcome = simulation
+        .run()
+        .unwrap_or_else(|error| panic!("{name}: {error}"));
     let most = world.setup.duration * world.setup.machine.topology.cpu_count() as u64;
     let used: Nanos = outcome.tasks.iter().map(|task| task.cpu_time).sum();
     assert!(used <= most, "{name}: {used} of {most}");
@@ -168,12 +235,24 @@ fn check(seed: u64, kernel: Kernel) {
     let fifo = |action: &Action| matches!(action, Action::SetPolicy(_, Policy::Fifo));
     if !world.setup.events.iter().any(|event| fifo(&event.action)) {
         for (id, task) in simulation.task_ids().zip(&outcome.tasks) {
-            assert_eq!(simulation.scheduler().task_runtime(id), task.cpu_time, "{name}: {task:?}");
+            assert_eq!(
+                simulation.scheduler().task_runtime(id),
+                task.cpu_time,
+                "{name}: {task:?}"
+            );
             assert!(task.user_time <= task.cpu_time, "{name}: {task:?}");
         }
-        let tops = world.setup.groups.iter().zip(&outcome.groups).filter(|(spec, _)| spec.parent.is_none());
+        let tops = world
+            .setup
+            .groups
+            .iter()
+            .zip(&outcome.groups)
+            .filter(|(spec, _)| spec.parent.is_none());
         let usage: u64 = tops.map(|(_, group)| group.stat.usage_usec).sum();
-        assert!(usage <= used.as_micros(), "{name}: groups used {usage} of {used}");
+        assert!(
+            usage <= used.as_micros(),
+            "{name}: groups used {usage} of {used}"
+        );
     }
     assert_eq!(outcome, world.run(), "{name}: the same again");
 }
@@ -186,7 +265,13 @@ fn random_worlds_keep_the_invariants() {
         None => 0..number("CPUMAX_WORLDS").unwrap_or(24),
     };
     for seed in seeds {
-        for kernel in [Kernel::V6_1, Kernel::V6_12, Kernel::V6_18, Kernel::V7_2, Kernel::V7_3] {
+        for kernel in [
+            Kernel::V6_1,
+            Kernel::V6_12,
+            Kernel::V6_18,
+            Kernel::V7_2,
+            Kernel::V7_3,
+        ] {
             check(seed, kernel);
         }
     }

@@ -119,11 +119,23 @@ fn t113_a_child_waits_for_its_parent() {
         world.spin(child, 0);
         out_at(&mut world, parent, ms(20));
         world.drive(ms(100));
-        assert_eq!(world.q(child, 0).throttled_clock, None, "{kernel}: it is not throttled itself");
+        assert_eq!(
+            world.q(child, 0).throttled_clock,
+            None,
+            "{kernel}: it is not throttled itself"
+        );
         release(&mut world, parent);
         let (above, below) = (world.stat(parent), world.stat(child));
-        assert_eq!((above.throttled_time, below.throttled_time), (ms(80), ms(0)), "{kernel}");
-        assert_eq!((above.throttled_time_self, below.throttled_time_self), (ms(80), ms(80)), "{kernel}");
+        assert_eq!(
+            (above.throttled_time, below.throttled_time),
+            (ms(80), ms(0)),
+            "{kernel}"
+        );
+        assert_eq!(
+            (above.throttled_time_self, below.throttled_time_self),
+            (ms(80), ms(80)),
+            "{kernel}"
+        );
     }
 }
 
@@ -136,7 +148,11 @@ fn t114_a_stretch_counts_when_it_is_over() {
         out_at(&mut world, group, ms(20));
         world.drive(ms(99));
         let stat = world.stat(group);
-        assert_eq!((stat.throttled_time, stat.throttled_time_self), (ms(0), ms(0)), "{kernel}");
+        assert_eq!(
+            (stat.throttled_time, stat.throttled_time_self),
+            (ms(0), ms(0)),
+            "{kernel}"
+        );
         world.drive(ms(100));
         release(&mut world, group);
         assert_eq!(world.stat(group).throttled_time, ms(80), "{kernel}");
@@ -154,7 +170,9 @@ fn pelt(world: &mut World, group: GroupId) -> u64 {
 fn throttled_at_1000(kernel: Kernel) -> (World, GroupId, TaskId) {
     let mut world = World::new(kernel, 1);
     world.drive(ms(990));
-    let group = world.sched.create_group(world.now, GroupId::ROOT, crate::Weight::NICE_0, ms(950));
+    let group = world
+        .sched
+        .create_group(world.now, GroupId::ROOT, crate::Weight::NICE_0, ms(950));
     world.set_limit(group, quota(100, 1000));
     let task = world.spin(group, 0);
     out_at(&mut world, group, ms(1000));
@@ -170,7 +188,11 @@ fn t115_the_pelt_clock_stands_still_while_throttled() {
         let (mut world, group, _) = throttled_at_1000(kernel);
         for at in [1000, 1200, 1600] {
             world.drive(ms(at));
-            assert_eq!(pelt(&mut world, group), 1_000_000_000, "{kernel}: at {at} ms");
+            assert_eq!(
+                pelt(&mut world, group),
+                1_000_000_000,
+                "{kernel}: at {at} ms"
+            );
         }
         release(&mut world, group);
         assert_eq!(pelt(&mut world, group), 1_000_000_000, "{kernel}");
@@ -199,7 +221,11 @@ fn t116_the_pelt_clock_stands_still_while_throttled_and_empty() {
         world.drive(ms(1600));
         release(&mut world, group);
         assert!(!frozen(&world), "{kernel}");
-        assert_eq!(world.q(group, 0).throttled_clock_pelt_time, 350_000_000, "{kernel}");
+        assert_eq!(
+            world.q(group, 0).throttled_clock_pelt_time,
+            350_000_000,
+            "{kernel}"
+        );
         assert_eq!(pelt(&mut world, group), 1_250_000_000, "{kernel}");
     }
 }

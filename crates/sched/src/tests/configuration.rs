@@ -17,13 +17,23 @@ fn t077_a_write_resets_every_balance_and_releases() {
         assert_eq!(world.waiting(group).len(), 3, "{kernel}");
         world.set_local(group, 2, -30_000_000);
         // Seen before anybody runs and asks for more.
-        world.sched.set_limit(world.now, cpu(0), group, quota(20, 100)).unwrap();
+        world
+            .sched
+            .set_limit(world.now, cpu(0), group, quota(20, 100))
+            .unwrap();
         let balance = i64::from(world.per_task());
-        assert_eq!([0, 1, 2].map(|at| world.local(group, at)), [balance; 3], "{kernel}");
+        assert_eq!(
+            [0, 1, 2].map(|at| world.local(group, at)),
+            [balance; 3],
+            "{kernel}"
+        );
         assert!(world.waiting(group).is_empty(), "{kernel}");
         assert_eq!(world.r(group), 20_000_000, "{kernel}");
         world.end_of_interrupt(cpu(0));
-        assert!((0..3).all(|at| world.sched.curr(cpu(at)).is_some()), "{kernel}");
+        assert!(
+            (0..3).all(|at| world.sched.curr(cpu(at)).is_some()),
+            "{kernel}"
+        );
     }
 }
 
@@ -77,11 +87,18 @@ fn t080_a_throttled_queue_is_released_when_its_cpu_goes_offline() {
         assert_eq!(world.waiting(group), [1], "{kernel}");
         let pool = world.r(group);
         world.offline(1);
-        assert!(!world.q(group, 1).throttled && !world.q(group, 1).runtime_enabled, "{kernel}");
+        assert!(
+            !world.q(group, 1).throttled && !world.q(group, 1).runtime_enabled,
+            "{kernel}"
+        );
         assert_eq!(world.local(group, 1), 1, "{kernel}");
         assert!(!world.waiting(group).contains(&1), "{kernel}");
         assert_eq!(world.h_nr(group, 1), 0, "{kernel}");
-        assert_eq!(world.sched.task_cpu(task), cpu(0), "{kernel}: it goes elsewhere");
+        assert_eq!(
+            world.sched.task_cpu(task),
+            cpu(0),
+            "{kernel}: it goes elsewhere"
+        );
         assert!(pool <= world.r(group) + 1, "{kernel}: nothing comes back");
     }
 }
@@ -135,11 +152,19 @@ fn a_write_releases_a_queue_whose_ipi_is_under_way() {
         assert_eq!(world.pending(1), [group], "{kernel}");
         world.set_limit(group, quota(20, 100));
         assert!(!world.q(group, 1).throttled, "{kernel}");
-        assert_eq!(world.pending(1), [group], "{kernel}: nobody takes it off that list");
+        assert_eq!(
+            world.pending(1),
+            [group],
+            "{kernel}: nobody takes it off that list"
+        );
         // The IPI finds nothing to do.
         world.take_events();
         world.deliver_ipis();
-        assert_eq!(world.count(|event| matches!(event, Event::Unthrottled { .. })), 0, "{kernel}");
+        assert_eq!(
+            world.count(|event| matches!(event, Event::Unthrottled { .. })),
+            0,
+            "{kernel}"
+        );
         assert!(world.pending(1).is_empty(), "{kernel}");
         assert_eq!(world.state(task), TaskState::Running, "{kernel}");
     }
@@ -149,7 +174,9 @@ fn a_write_releases_a_queue_whose_ipi_is_under_way() {
 fn the_root_group_takes_no_limit() {
     for kernel in ALL {
         let mut world = World::new(kernel, 1);
-        let refused = world.sched.set_limit(ms(0), cpu(0), crate::GroupId::ROOT, quota(10, 100));
+        let refused = world
+            .sched
+            .set_limit(ms(0), cpu(0), crate::GroupId::ROOT, quota(10, 100));
         assert_eq!(refused, Err(crate::LimitError::RootGroup), "{kernel}");
     }
 }

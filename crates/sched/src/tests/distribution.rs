@@ -14,7 +14,11 @@ fn all_throttled(kernel: Kernel, limit_ms: (u64, u64), order: &[usize]) -> (Worl
     (world, group)
 }
 
-fn throttle_in_order(world: &mut World, (quota_ms, period_ms): (u64, u64), order: &[usize]) -> GroupId {
+fn throttle_in_order(
+    world: &mut World,
+    (quota_ms, period_ms): (u64, u64),
+    order: &[usize],
+) -> GroupId {
     let kernel = world.kernel();
     let group = world.limited(quota_ms, period_ms);
     for &at in order {
@@ -52,7 +56,11 @@ fn t046_a_queue_gets_its_debt_and_a_nanosecond() {
         world.take_events();
         distribute(&mut world, group);
         assert_eq!(world.given(group), (0, 100_001), "{kernel}");
-        assert_eq!((world.local(group, 0), world.r(group)), (1, 99_899_999), "{kernel}");
+        assert_eq!(
+            (world.local(group, 0), world.r(group)),
+            (1, 99_899_999),
+            "{kernel}"
+        );
         assert!(!world.q(group, 0).throttled, "{kernel}");
     }
 }
@@ -64,7 +72,11 @@ fn t047_a_partial_grant_is_kept_and_releases_nothing() {
         world.set_local(group, 0, -100_000);
         world.set_pool(group, 50_000);
         distribute(&mut world, group);
-        assert_eq!((world.local(group, 0), world.r(group)), (-50_000, 0), "{kernel}");
+        assert_eq!(
+            (world.local(group, 0), world.r(group)),
+            (-50_000, 0),
+            "{kernel}"
+        );
         assert!(world.q(group, 0).throttled, "{kernel}");
         assert_eq!(world.waiting(group), [0], "{kernel}");
     }
@@ -78,7 +90,11 @@ fn t048_a_large_debt_at_the_head_blocks_those_behind() {
             world.set_local(group, x, -12_000_000);
             world.set_local(group, y, 0);
             world.drive(ms(100));
-            assert_eq!((world.local(group, x), world.local(group, y)), (-2_000_000, 0), "{kernel}");
+            assert_eq!(
+                (world.local(group, x), world.local(group, y)),
+                (-2_000_000, 0),
+                "{kernel}"
+            );
             assert_eq!(world.waiting(group), [x, y], "{kernel}");
             assert_eq!(world.r(group), 0, "{kernel}");
             // What they are given is seen before they run and ask for more.
@@ -86,8 +102,16 @@ fn t048_a_large_debt_at_the_head_blocks_those_behind() {
             world.take_events();
             world.now = ms(200);
             world.period_timers.remove(&group);
-            while world.sched.period_timer_iteration(world.now, cpu(0), group).is_some() {}
-            assert_eq!((world.local(group, x), world.local(group, y)), (1, 1), "{kernel}");
+            while world
+                .sched
+                .period_timer_iteration(world.now, cpu(0), group)
+                .is_some()
+            {}
+            assert_eq!(
+                (world.local(group, x), world.local(group, y)),
+                (1, 1),
+                "{kernel}"
+            );
             assert_eq!(world.r(group), 7_999_998, "{kernel}");
             world.hold_ipis = false;
             world.end_of_interrupt(cpu(0));
@@ -132,7 +156,11 @@ fn t050_first_throttled_first_served() {
                 .take_events()
                 .into_iter()
                 .filter_map(|event| {
-                    if let Event::Distributed { cpu, .. } = event { Some(cpu.index()) } else { None }
+                    if let Event::Distributed { cpu, .. } = event {
+                        Some(cpu.index())
+                    } else {
+                        None
+                    }
                 })
                 .collect();
             assert_eq!(served, order, "{kernel}");
@@ -149,13 +177,24 @@ fn t051_a_pending_queue_is_not_granted_twice() {
         world.hold_ipis = true;
         distribute(&mut world, group);
         let left = world.r(group);
-        assert_eq!((world.local(group, 1), world.pending(1)), (1, std::vec![group]), "{kernel}");
+        assert_eq!(
+            (world.local(group, 1), world.pending(1)),
+            (1, std::vec![group]),
+            "{kernel}"
+        );
         let work = distribute(&mut world, group);
-        assert_eq!((world.local(group, 1), world.r(group)), (1, left), "{kernel}");
+        assert_eq!(
+            (world.local(group, 1), world.r(group)),
+            (1, left),
+            "{kernel}"
+        );
         assert_eq!((work.queues_walked, work.ipis), (1, 0), "{kernel}");
         world.hold_ipis = false;
         world.end_of_interrupt(cpu(0));
-        assert!(world.waiting(group).is_empty() && world.pending(1).is_empty(), "{kernel}");
+        assert!(
+            world.waiting(group).is_empty() && world.pending(1).is_empty(),
+            "{kernel}"
+        );
     }
 }
 
@@ -169,9 +208,20 @@ fn t052_a_walk_ends_with_an_empty_list_or_an_empty_pool() {
             }
             world.now = ms(100);
             world.period_timers.remove(&group);
-            while world.sched.period_timer_iteration(world.now, cpu(0), group).is_some() {}
-            assert!(world.waiting(group).is_empty() || world.r(group) == 0, "{kernel}: {quota_ms} ms");
-            assert_eq!(world.waiting(group).is_empty(), quota_ms >= 12, "{kernel}: {quota_ms} ms");
+            while world
+                .sched
+                .period_timer_iteration(world.now, cpu(0), group)
+                .is_some()
+            {}
+            assert!(
+                world.waiting(group).is_empty() || world.r(group) == 0,
+                "{kernel}: {quota_ms} ms"
+            );
+            assert_eq!(
+                world.waiting(group).is_empty(),
+                quota_ms >= 12,
+                "{kernel}: {quota_ms} ms"
+            );
         }
     }
 }
@@ -191,13 +241,22 @@ fn t053_one_ipi_for_the_queues_of_two_groups() {
         assert_eq!(ipis, 1, "{kernel}");
         assert_eq!(world.ipis, [(cpu(1), Ipi::Unthrottle)], "{kernel}");
         assert_eq!(world.pending(1), [first, second], "{kernel}");
-        assert!(world.q(first, 1).throttled && world.q(second, 1).throttled, "{kernel}");
+        assert!(
+            world.q(first, 1).throttled && world.q(second, 1).throttled,
+            "{kernel}"
+        );
         world.take_events();
         world.deliver_ipis();
         let released: std::vec::Vec<_> = world
             .take_events()
             .into_iter()
-            .filter_map(|event| if let Event::Unthrottled { group, .. } = event { Some(group) } else { None })
+            .filter_map(|event| {
+                if let Event::Unthrottled { group, .. } = event {
+                    Some(group)
+                } else {
+                    None
+                }
+            })
             .collect();
         assert_eq!(released, [first, second], "{kernel}");
         assert!(running_on(&world, 1).is_some(), "{kernel}");
@@ -213,11 +272,24 @@ fn t054_the_own_queue_is_released_last_and_in_the_same_callback() {
         world.drive(ms(100));
         let events = world.take_events();
         let position = |wanted: &dyn Fn(&Event) -> bool| events.iter().position(wanted);
-        let own = position(&|event| matches!(event, Event::Unthrottled { cpu, .. } if cpu.index() == 0));
-        let last = position(&|event| matches!(event, Event::Distributed { cpu, .. } if cpu.index() == 2));
-        assert!(own.expect("released in the callback") > last.expect("served"), "{kernel}");
-        assert_eq!(world.ipis, [(cpu(1), Ipi::Unthrottle), (cpu(2), Ipi::Unthrottle)], "{kernel}");
-        assert_eq!([0, 1, 2].map(|at| world.q(group, at).throttled), [false, true, true], "{kernel}");
+        let own =
+            position(&|event| matches!(event, Event::Unthrottled { cpu, .. } if cpu.index() == 0));
+        let last =
+            position(&|event| matches!(event, Event::Distributed { cpu, .. } if cpu.index() == 2));
+        assert!(
+            own.expect("released in the callback") > last.expect("served"),
+            "{kernel}"
+        );
+        assert_eq!(
+            world.ipis,
+            [(cpu(1), Ipi::Unthrottle), (cpu(2), Ipi::Unthrottle)],
+            "{kernel}"
+        );
+        assert_eq!(
+            [0, 1, 2].map(|at| world.q(group, at).throttled),
+            [false, true, true],
+            "{kernel}"
+        );
         assert!(world.pending(0).is_empty(), "{kernel}");
         world.deliver_ipis();
         assert!(world.waiting(group).is_empty(), "{kernel}");
@@ -235,10 +307,16 @@ fn t055_a_pending_list_that_waits_for_its_ipi_is_left_to_it() {
         world.hold_ipis = true;
         world.drive(ms(100));
         assert_eq!(world.pending(0), [other, group], "{kernel}");
-        assert!(world.q(group, 0).throttled && world.q(other, 0).throttled, "{kernel}: not flushed");
+        assert!(
+            world.q(group, 0).throttled && world.q(other, 0).throttled,
+            "{kernel}: not flushed"
+        );
         assert_eq!(world.ipis, [(cpu(0), Ipi::Unthrottle)], "{kernel}");
         world.deliver_ipis();
-        assert!(!world.q(group, 0).throttled && !world.q(other, 0).throttled, "{kernel}");
+        assert!(
+            !world.q(group, 0).throttled && !world.q(other, 0).throttled,
+            "{kernel}"
+        );
         assert!(running_on(&world, 0).is_some(), "{kernel}");
     }
 }

@@ -7,7 +7,11 @@ use crate::{GroupId, Kernel, Nice, PickRule, Policy, TaskId, TaskState, Weight};
 fn running_and_queued(kernel: Kernel) -> (World, TaskId, TaskId) {
     let mut world = World::new(kernel, 8);
     let tasks = [world.spin(GroupId::ROOT, 0), world.spin(GroupId::ROOT, 0)];
-    let [running, queued] = if world.state(tasks[0]) == TaskState::Running { tasks } else { [tasks[1], tasks[0]] };
+    let [running, queued] = if world.state(tasks[0]) == TaskState::Running {
+        tasks
+    } else {
+        [tasks[1], tasks[0]]
+    };
     assert_eq!(world.state(queued), TaskState::Queued, "{kernel}");
     (world, running, queued)
 }
@@ -23,7 +27,14 @@ fn place(world: &mut World, task: TaskId, vruntime: i64) {
 #[test]
 fn t117_base_slice_by_number_of_cpus() {
     for kernel in EEVDF {
-        for (cpus, slice) in [(1, 700_000), (2, 1_400_000), (3, 1_400_000), (4, 2_100_000), (8, 2_800_000), (64, 2_800_000)] {
+        for (cpus, slice) in [
+            (1, 700_000),
+            (2, 1_400_000),
+            (3, 1_400_000),
+            (4, 2_100_000),
+            (8, 2_800_000),
+            (64, 2_800_000),
+        ] {
             let mut world = World::new(kernel, cpus);
             assert_eq!(world.sched.base_slice, slice, "{kernel}: {cpus} CPUs");
             let task = world.task(GroupId::ROOT, 0);
@@ -42,7 +53,11 @@ fn t118_cfs_slice() {
                 world.spin(GroupId::ROOT, 0);
             }
             let entity = world.t(world.sched.curr(cpu(0)).unwrap()).entity;
-            assert_eq!(world.sched.sched_slice(entity), slice, "{kernel}: {tasks} tasks");
+            assert_eq!(
+                world.sched.sched_slice(entity),
+                slice,
+                "{kernel}: {tasks} tasks"
+            );
         }
     }
 }
@@ -50,7 +65,11 @@ fn t118_cfs_slice() {
 #[test]
 fn t119_cfs_sleeper_placement() {
     for kernel in A {
-        for (own, placed) in [(900_000_000, 988_000_000), (995_000_000, 995_000_000), (2_000_000_000, 2_000_000_000)] {
+        for (own, placed) in [
+            (900_000_000, 988_000_000),
+            (995_000_000, 995_000_000),
+            (2_000_000_000, 2_000_000_000),
+        ] {
             let mut world = World::new(kernel, 8);
             let spinner = world.spin(GroupId::ROOT, 0);
             let sleeper = world.task(GroupId::ROOT, 0);
@@ -73,7 +92,11 @@ fn t118_cfs_slice_of_an_idle_entity() {
             let other = world.task_with(GroupId::ROOT, 0, |params| params.policy = other);
             world.fork(idle, 0);
             world.fork(other, 0);
-            assert_eq!(world.sched.sched_slice(world.t(idle).entity), slice, "{kernel}");
+            assert_eq!(
+                world.sched.sched_slice(world.t(idle).entity),
+                slice,
+                "{kernel}"
+            );
         }
     }
 }
@@ -103,7 +126,11 @@ fn t119_cfs_wakeup_preemption() {
             world.q_mut(GroupId::ROOT, 0).min_vruntime = 1_000_000_000;
             world.e_mut(sleeper).vruntime = 1_000_000_000 - behind;
             world.wake(sleeper, 0);
-            assert_eq!(world.state(sleeper) == TaskState::Running, preempts, "{kernel}: {behind} ns behind");
+            assert_eq!(
+                world.state(sleeper) == TaskState::Running,
+                preempts,
+                "{kernel}: {behind} ns behind"
+            );
         }
     }
 }
@@ -117,8 +144,14 @@ fn t120_eligible_up_to_the_average() {
         let root = world.rq(0).root;
         let eligible = [0, 4, 5, 6, 10].map(|v| world.sched.vruntime_eligible(root, v));
         assert_eq!(eligible, [true, true, true, false, false], "{kernel}");
-        assert!(world.sched.entity_eligible(world.t(running).entity), "{kernel}");
-        assert!(!world.sched.entity_eligible(world.t(queued).entity), "{kernel}");
+        assert!(
+            world.sched.entity_eligible(world.t(running).entity),
+            "{kernel}"
+        );
+        assert!(
+            !world.sched.entity_eligible(world.t(queued).entity),
+            "{kernel}"
+        );
         assert_eq!(world.sched.avg_vruntime(root), 5, "{kernel}");
     }
 }
@@ -132,7 +165,10 @@ fn t120_the_average_is_rounded_down() {
             place(&mut world, queued, b);
             let root = world.rq(0).root;
             assert_eq!(world.sched.avg_vruntime(root), v, "{kernel}");
-            assert!(world.sched.vruntime_eligible(root, v), "{kernel}: who stands at it is eligible");
+            assert!(
+                world.sched.vruntime_eligible(root, v),
+                "{kernel}: who stands at it is eligible"
+            );
             assert!(!world.sched.vruntime_eligible(root, v + 1), "{kernel}");
         }
     }
@@ -142,8 +178,18 @@ fn t120_the_average_is_rounded_down() {
 fn t120_the_earliest_deadline_of_the_eligible_is_picked() {
     // Where the running and the queued task stand: (vruntime, deadline) each; V is in the middle.
     let cases = [
-        ((0, 100), (0, 50), false, "both eligible, the queued one is due first"),
-        ((0, 50), (0, 100), true, "both eligible, the running one is due first"),
+        (
+            (0, 100),
+            (0, 50),
+            false,
+            "both eligible, the queued one is due first",
+        ),
+        (
+            (0, 50),
+            (0, 100),
+            true,
+            "both eligible, the running one is due first",
+        ),
         ((0, 100), (10, 50), true, "the queued one is not eligible"),
         ((10, 50), (0, 100), false, "the running one is not eligible"),
     ];
@@ -162,7 +208,11 @@ fn t120_the_earliest_deadline_of_the_eligible_is_picked() {
                 let picked = world.sched.pick_eevdf(root, protected).unwrap();
                 // Protection is for who is eligible.
                 let stays = stays || (protected && world.sched.entity_eligible(curr));
-                assert_eq!(picked == curr, stays, "{kernel}: {why}, protected {protected}");
+                assert_eq!(
+                    picked == curr,
+                    stays,
+                    "{kernel}: {why}, protected {protected}"
+                );
             }
         }
     }
@@ -187,7 +237,11 @@ fn t121_placement_with_lag() {
 
 #[test]
 fn t122_lag_is_limited() {
-    for (kernel, limit) in [(Kernel::V6_12, 5_600_000), (Kernel::V7_2, 6_800_000), (Kernel::V7_3, 6_800_000)] {
+    for (kernel, limit) in [
+        (Kernel::V6_12, 5_600_000),
+        (Kernel::V7_2, 6_800_000),
+        (Kernel::V7_3, 6_800_000),
+    ] {
         for sign in [1, -1] {
             let (mut world, running, _) = running_and_queued(kernel);
             world.e_mut(running).vruntime -= sign * 1_000_000_000;
@@ -201,10 +255,20 @@ fn t122_lag_is_limited() {
 fn t123_deadline_of_a_nice_5_task() {
     for kernel in EEVDF {
         let mut world = World::new(kernel, 8);
-        let task = world.task_with(GroupId::ROOT, 0, |params| params.nice = Nice::new(5).unwrap());
+        let task = world.task_with(GroupId::ROOT, 0, |params| {
+            params.nice = Nice::new(5).unwrap();
+        });
         world.wake(task, 0);
-        let expected = if kernel == Kernel::V6_12 { 8_558_806 } else { 8_558_805 };
-        assert_eq!(world.e(task).deadline - world.e(task).vruntime, expected, "{kernel}");
+        let expected = if kernel == Kernel::V6_12 {
+            8_558_806
+        } else {
+            8_558_805
+        };
+        assert_eq!(
+            world.e(task).deadline - world.e(task).vruntime,
+            expected,
+            "{kernel}"
+        );
     }
 }
 
@@ -226,14 +290,21 @@ fn settled_on_four_cpus(kernel: Kernel, runnable: u64) -> (World, GroupId) {
 #[test]
 fn t124_weight_of_a_group_on_four_cpus() {
     for kernel in ALL {
-        let cases: &[(u64, u64)] =
-            if kernel == Kernel::V7_3 { &[(4096, 1024), (4095, 768), (3072, 768), (0, 256)] } else { &[(4096, 256)] };
+        let cases: &[(u64, u64)] = if kernel == Kernel::V7_3 {
+            &[(4096, 1024), (4095, 768), (3072, 768), (0, 256)]
+        } else {
+            &[(4096, 256)]
+        };
         for &(runnable, weight) in cases {
             let (mut world, group) = settled_on_four_cpus(kernel, runnable);
             for at in 0..4 {
                 let queue = world.sched.queue_of(group, cpu(at));
                 let shares = world.sched.calc_group_shares(queue);
-                assert_eq!(shares, Weight::from_unscaled(weight), "{kernel}: {runnable}");
+                assert_eq!(
+                    shares,
+                    Weight::from_unscaled(weight),
+                    "{kernel}: {runnable}"
+                );
             }
         }
     }
@@ -252,7 +323,11 @@ fn t125_flattened_weight() {
         world.sched.reweight_entity(entity, Weight::NICE_0);
         for task in tasks {
             let weight = world.sched.flattened_weight(world.t(task).entity);
-            assert_eq!(weight, Weight::from_unscaled(512), "{kernel}: nested {nested}");
+            assert_eq!(
+                weight,
+                Weight::from_unscaled(512),
+                "{kernel}: nested {nested}"
+            );
         }
     }
 }
@@ -269,7 +344,10 @@ fn a_flattened_weight_that_changes_keeps_service_time() {
     for policy in [Policy::Idle, Policy::Normal] {
         world.set_policy(queued, policy);
         let left = request(&world);
-        assert!((1_399_990..=1_400_010).contains(&left), "{kernel}: {left} ns of its request are left");
+        assert!(
+            (1_399_990..=1_400_010).contains(&left),
+            "{kernel}: {left} ns of its request are left"
+        );
     }
 }
 
@@ -284,7 +362,11 @@ fn a_flat_timeline_has_tasks_as_buddies_only() {
     world.sched.set_next_buddy(entity);
     assert_eq!(world.q(GroupId::ROOT, 0).next, Some(entity), "{kernel}");
     world.drive_bounded(100, |world| world.state(task) == TaskState::Running);
-    assert_eq!(world.q(GroupId::ROOT, 0).next, None, "{kernel}: it has been picked");
+    assert_eq!(
+        world.q(GroupId::ROOT, 0).next,
+        None,
+        "{kernel}: it has been picked"
+    );
 }
 
 #[test]
@@ -298,7 +380,11 @@ fn a_normal_task_takes_the_cpu_from_an_idle_one() {
         world.wake(normal, 0);
         // 6.12 asks for the switch and then protects the slice that the idle task has begun.
         let at_once = kernel.pick_rule() != PickRule::Eevdf;
-        assert_eq!(world.state(normal) == TaskState::Running, at_once, "{kernel}");
+        assert_eq!(
+            world.state(normal) == TaskState::Running,
+            at_once,
+            "{kernel}"
+        );
     }
 }
 
@@ -316,7 +402,10 @@ fn a_decayed_queue_stays_listed_while_one_below_decays() {
         world.q_mut(outer, 0).tg_load_avg_contrib = 0;
         world.sched.update_blocked_averages(cpu(0));
         assert!(load(&world, inner) > 0, "{kernel}");
-        assert!(world.q(outer, 0).on_leaf_list && world.q(inner, 0).on_leaf_list, "{kernel}");
+        assert!(
+            world.q(outer, 0).on_leaf_list && world.q(inner, 0).on_leaf_list,
+            "{kernel}"
+        );
         world.check();
         // In the end both leave.
         for second in 1..10 {
@@ -324,7 +413,10 @@ fn a_decayed_queue_stays_listed_while_one_below_decays() {
             world.sched.begin(world.now, cpu(0));
             world.sched.update_blocked_averages(cpu(0));
         }
-        assert!(!world.q(outer, 0).on_leaf_list && !world.q(inner, 0).on_leaf_list, "{kernel}");
+        assert!(
+            !world.q(outer, 0).on_leaf_list && !world.q(inner, 0).on_leaf_list,
+            "{kernel}"
+        );
     }
 }
 
@@ -333,6 +425,10 @@ fn t128_first_deadline_of_a_child() {
     for kernel in EEVDF {
         let mut world = World::new(kernel, 8);
         let child = world.spin(GroupId::ROOT, 0);
-        assert_eq!(world.e(child).deadline - world.e(child).vruntime, 1_400_000, "{kernel}");
+        assert_eq!(
+            world.e(child).deadline - world.e(child).vruntime,
+            1_400_000,
+            "{kernel}"
+        );
     }
 }

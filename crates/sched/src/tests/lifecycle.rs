@@ -14,7 +14,10 @@ fn a_task_whose_cpus_are_all_offline_wakes_elsewhere() {
         assert_eq!(chosen, cpu(0), "{kernel}");
         world.wake(task, chosen.index());
         assert_eq!(world.state(task), TaskState::Running, "{kernel}");
-        assert!(world.t(task).affinity.contains(cpu(0)), "{kernel}: it may stay there");
+        assert!(
+            world.t(task).affinity.contains(cpu(0)),
+            "{kernel}: it may stay there"
+        );
     }
 }
 
@@ -44,8 +47,16 @@ fn the_tasks_of_an_offline_cpu_go_where_they_may() {
             world.set_affinity(task, 0b110);
         }
         world.offline(1);
-        assert_eq!(tasks.map(|task| world.sched.task_cpu(task)), [cpu(2); 3], "{kernel}");
-        assert_eq!((world.h_nr(group, 1), world.h_nr(group, 2)), (0, 3), "{kernel}");
+        assert_eq!(
+            tasks.map(|task| world.sched.task_cpu(task)),
+            [cpu(2); 3],
+            "{kernel}"
+        );
+        assert_eq!(
+            (world.h_nr(group, 1), world.h_nr(group, 2)),
+            (0, 3),
+            "{kernel}"
+        );
         world.online(1);
         world.set_affinity(tasks[0], 0b10);
         assert_eq!(world.state(tasks[0]), TaskState::Running, "{kernel}");
@@ -71,7 +82,9 @@ fn a_fifo_task_that_moves_asleep_keeps_its_place() {
             let mut world = World::new(kernel, 1);
             // So heavy a group that virtual time outside it goes by far more slowly than inside.
             let weight = Weight::from_cpu_weight(10_000);
-            let group = world.sched.create_group(world.now, GroupId::ROOT, weight, ms(0));
+            let group = world
+                .sched
+                .create_group(world.now, GroupId::ROOT, weight, ms(0));
             let busy = world.spin(group, 0);
             world.drive(ms(500));
             let task = world.spin(GroupId::ROOT, 0);
@@ -91,7 +104,10 @@ fn a_fifo_task_that_moves_asleep_keeps_its_place() {
             world.drive(since + ms(400));
             for (who, before) in [busy, task].into_iter().zip(before) {
                 let ran = (world.user_time(who) - before).as_millis();
-                assert!((180..=220).contains(&ran), "{kernel}: {who} ran for {ran} ms of 400");
+                assert!(
+                    (180..=220).contains(&ran),
+                    "{kernel}: {who} ran for {ran} ms of 400"
+                );
             }
         }
     }
@@ -135,7 +151,11 @@ fn a_changed_task_in_a_throttled_queue_is_tagged_by_its_own_model_only() {
         assert!(world.q(group, 0).throttled, "{kernel}");
         assert!(!world.t(task).has_work, "{kernel}");
         world.leave_kernel(task);
-        let stopped = if world.per_task() { TaskState::Limbo } else { TaskState::Queued };
+        let stopped = if world.per_task() {
+            TaskState::Limbo
+        } else {
+            TaskState::Queued
+        };
         assert_eq!(world.state(task), stopped, "{kernel}");
     }
 }
@@ -164,11 +184,17 @@ fn a_woken_task_goes_to_an_idle_cpu_it_may_use() {
         world.sleep(task);
         world.set_affinity(task, 0b110);
         world.spin(GroupId::ROOT, 1);
-        let chosen = world.sched.select_cpu(world.now, task, CpuId::new(1), false);
+        let chosen = world
+            .sched
+            .select_cpu(world.now, task, CpuId::new(1), false);
         assert_eq!(chosen, cpu(2), "{kernel}");
         world.wake(task, 2);
         assert_eq!(world.state(task), TaskState::Running, "{kernel}");
-        let moved = Event::Migrated { task, from: cpu(1), to: cpu(2) };
+        let moved = Event::Migrated {
+            task,
+            from: cpu(1),
+            to: cpu(2),
+        };
         assert_eq!(world.count(|event| *event == moved), 1, "{kernel}");
     }
 }
@@ -197,5 +223,8 @@ fn a_kernel_compiled_without_bandwidth_control_limits_nobody() {
     world.spin(group, 0);
     world.drive(ms(500));
     assert_eq!(world.usage(group), ms(500));
-    assert_eq!(world.count(|event| matches!(event, Event::Throttled { .. } | Event::Granted { .. })), 0);
+    assert_eq!(
+        world.count(|event| matches!(event, Event::Throttled { .. } | Event::Granted { .. })),
+        0
+    );
 }

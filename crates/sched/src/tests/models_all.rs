@@ -27,19 +27,40 @@ fn t098_nested_throttles_count() {
     for kernel in ALL {
         for outer_first in [true, false] {
             let (mut world, outer, inner, task) = nested(kernel);
-            let counts = |world: &World| (world.q(outer, 0).throttle_count, world.q(inner, 0).throttle_count);
+            let counts = |world: &World| {
+                (
+                    world.q(outer, 0).throttle_count,
+                    world.q(inner, 0).throttle_count,
+                )
+            };
             assert_eq!(counts(&world), (1, 2), "{kernel}");
             let stopped = world.user_time(task);
-            let (first, second) = if outer_first { (outer, inner) } else { (inner, outer) };
+            let (first, second) = if outer_first {
+                (outer, inner)
+            } else {
+                (inner, outer)
+            };
             world.set_limit(first, quota(100, 1000));
-            assert_eq!(counts(&world), if outer_first { (0, 1) } else { (1, 1) }, "{kernel}");
+            assert_eq!(
+                counts(&world),
+                if outer_first { (0, 1) } else { (1, 1) },
+                "{kernel}"
+            );
             world.drive(ms(100));
-            assert_eq!(world.user_time(task), stopped, "{kernel}: one limit is enough");
+            assert_eq!(
+                world.user_time(task),
+                stopped,
+                "{kernel}: one limit is enough"
+            );
             world.set_limit(second, quota(100, 1000));
             assert_eq!(counts(&world), (0, 0), "{kernel}");
             assert_eq!(world.state(task), TaskState::Running, "{kernel}");
             world.drive(ms(110));
-            assert_eq!(world.user_time(task), Nanos(stopped.0 + 10_000_000), "{kernel}");
+            assert_eq!(
+                world.user_time(task),
+                Nanos(stopped.0 + 10_000_000),
+                "{kernel}"
+            );
         }
     }
 }
@@ -51,15 +72,24 @@ fn t099_a_group_made_below_a_throttled_queue() {
         let new = world.group(inner);
         let task = world.task(new, 0);
         assert_eq!(world.q(new, 0).throttle_count, 2, "{kernel}");
-        let since = world.sched.clock_pelt(world.sched.groups[new].queues[0].unwrap());
+        let since = world
+            .sched
+            .clock_pelt(world.sched.groups[new].queues[0].unwrap());
         world.drive(ms(40));
         let queue = world.sched.groups[new].queues[0].unwrap();
-        assert_eq!(world.sched.clock_pelt(queue), since, "{kernel}: its clock stands still");
+        assert_eq!(
+            world.sched.clock_pelt(queue),
+            since,
+            "{kernel}: its clock stands still"
+        );
         if world.per_task() {
             assert!(world.q(new, 0).pelt_clock_throttled, "{kernel}");
             world.set_mode(task, Mode::Kernel);
             world.wake(task, 0);
-            assert!(!world.q(new, 0).pelt_clock_throttled, "{kernel}: until the first enqueue");
+            assert!(
+                !world.q(new, 0).pelt_clock_throttled,
+                "{kernel}: until the first enqueue"
+            );
             world.drive(ms(41));
             world.charge(0);
             assert_eq!(world.sched.clock_pelt(queue), since + 1_000_000, "{kernel}");
@@ -69,7 +99,11 @@ fn t099_a_group_made_below_a_throttled_queue() {
             world.wake(task, 0);
             world.drive(ms(41));
             world.charge(0);
-            assert_eq!(world.sched.clock_pelt(queue), since + 1_000_000, "{kernel}: until the release");
+            assert_eq!(
+                world.sched.clock_pelt(queue),
+                since + 1_000_000,
+                "{kernel}: until the release"
+            );
         }
         world.check();
     }
@@ -83,7 +117,10 @@ fn t099_a_release_thaws_a_group_that_never_ran() {
         world.task(new, 0);
         assert!(world.q(new, 0).pelt_clock_throttled, "{kernel}");
         world.set_limit(inner, quota(100, 1000));
-        assert!(world.q(new, 0).pelt_clock_throttled, "{kernel}: the outer limit holds");
+        assert!(
+            world.q(new, 0).pelt_clock_throttled,
+            "{kernel}: the outer limit holds"
+        );
         world.set_limit(outer, quota(100, 1000));
         assert!(!world.q(new, 0).pelt_clock_throttled, "{kernel}");
     }
@@ -109,7 +146,9 @@ fn t105_a_release_does_not_preempt() {
         let group = world.limited(10, 100);
         let task = world.spin(group, 0);
         let other = world.spin(GroupId::ROOT, 0);
-        world.drive_bounded(1000, |world| world.q(group, 0).throttled && world.state(task) != TaskState::Running);
+        world.drive_bounded(1000, |world| {
+            world.q(group, 0).throttled && world.state(task) != TaskState::Running
+        });
         world.drive(ms(99));
         assert_eq!(world.sched.curr(cpu(0)), Some(other), "{kernel}");
         // No tick falls together with the boundary.

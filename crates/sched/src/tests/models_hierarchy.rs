@@ -5,7 +5,11 @@ use crate::{GroupId, Kernel, Preemption, TaskId, TaskState};
 
 /// A limited group and its tasks on CPU 0, throttled early, next to `outside` spinners
 /// of the root group. The period is a second, so that nothing is released soon.
-fn throttled(kernel: Kernel, tasks: usize, outside: usize) -> (World, GroupId, std::vec::Vec<TaskId>) {
+fn throttled(
+    kernel: Kernel,
+    tasks: usize,
+    outside: usize,
+) -> (World, GroupId, std::vec::Vec<TaskId>) {
     let mut world = World::new(kernel, 1);
     let group = world.limited(10, 1000);
     for _ in 0..outside {
@@ -46,11 +50,19 @@ fn t085_a_task_that_wakes_in_a_throttled_group_waits() {
         assert_eq!(world.h_nr(GroupId::ROOT, 0), in_root, "{kernel}");
         assert_eq!(world.rq(0).nr_running, 1, "{kernel}");
         assert_eq!(world.sched.curr(cpu(0)), running, "{kernel}: no preemption");
-        assert_eq!(world.sched.need_resched(cpu(0)), None, "{kernel}: not even asked for");
+        assert_eq!(
+            world.sched.need_resched(cpu(0)),
+            None,
+            "{kernel}: not even asked for"
+        );
         world.drive(ms(1000) - ms(1));
         assert_eq!(world.user_time(sleeper), ms(0), "{kernel}");
         world.drive(ms(1000));
-        assert_eq!(world.h_nr(GroupId::ROOT, 0), in_root + 2, "{kernel}: both come back");
+        assert_eq!(
+            world.h_nr(GroupId::ROOT, 0),
+            in_root + 2,
+            "{kernel}: both come back"
+        );
     }
 }
 
@@ -116,7 +128,9 @@ fn t097_a_child_forked_in_a_throttled_group_does_not_run() {
 #[test]
 fn t104_no_task_moves_from_or_to_a_throttled_hierarchy() {
     for kernel in AB {
-        for (src_throttled, dst_throttled) in [(false, false), (true, false), (false, true), (true, true)] {
+        for (src_throttled, dst_throttled) in
+            [(false, false), (true, false), (false, true), (true, true)]
+        {
             let mut world = World::new(kernel, 2);
             let group = world.limited(100, 1000);
             let child = world.group(group);
@@ -125,7 +139,9 @@ fn t104_no_task_moves_from_or_to_a_throttled_hierarchy() {
             world.set_affinity(task, 0b11);
             world.drive(ms(3));
             // It waits behind one that runs before every fair task.
-            let fifo = world.task_with(GroupId::ROOT, 0, |params| params.policy = crate::Policy::Fifo);
+            let fifo = world.task_with(GroupId::ROOT, 0, |params| {
+                params.policy = crate::Policy::Fifo;
+            });
             world.wake(fifo, 0);
             world.set_pool(group, 0);
             for (at, out) in [(0, src_throttled), (1, dst_throttled)] {
@@ -137,7 +153,11 @@ fn t104_no_task_moves_from_or_to_a_throttled_hierarchy() {
             }
             // Long enough for the caches to cool.
             let may = world.sched.may_run_on(task, cpu(0), cpu(1));
-            assert_eq!(may, !src_throttled && !dst_throttled, "{kernel}: {src_throttled} {dst_throttled}");
+            assert_eq!(
+                may,
+                !src_throttled && !dst_throttled,
+                "{kernel}: {src_throttled} {dst_throttled}"
+            );
         }
     }
 }
@@ -150,7 +170,9 @@ fn t106_a_child_of_an_unlinked_group_changes_nothing_above() {
         let inner = world.limited_below(outer, 100, 1000);
         world.spin(GroupId::ROOT, 0);
         world.spin(outer, 0);
-        let fifo = world.task_with(GroupId::ROOT, 0, |params| params.policy = crate::Policy::Fifo);
+        let fifo = world.task_with(GroupId::ROOT, 0, |params| {
+            params.policy = crate::Policy::Fifo;
+        });
         let tasks = [world.spin(inner, 0), world.spin(inner, 0)];
         // Nothing fair runs, so that both can be throttled in this order.
         world.wake(fifo, 0);
@@ -159,26 +181,52 @@ fn t106_a_child_of_an_unlinked_group_changes_nothing_above() {
             world.set_local(group, 0, 0);
         }
         assert_eq!(world.h_nr(GroupId::ROOT, 0), 4, "{kernel}");
-        let (outer_queue, inner_queue) = (world.sched.queue_of(outer, cpu(0)), world.sched.queue_of(inner, cpu(0)));
+        let (outer_queue, inner_queue) = (
+            world.sched.queue_of(outer, cpu(0)),
+            world.sched.queue_of(inner, cpu(0)),
+        );
         assert!(world.sched.throttle_cfs_rq(outer_queue), "{kernel}");
-        assert_eq!((world.h_nr(GroupId::ROOT, 0), world.h_nr(outer, 0)), (1, 3), "{kernel}");
+        assert_eq!(
+            (world.h_nr(GroupId::ROOT, 0), world.h_nr(outer, 0)),
+            (1, 3),
+            "{kernel}"
+        );
         assert_eq!(world.rq(0).nr_running, 2, "{kernel}");
         assert!(world.sched.throttle_cfs_rq(inner_queue), "{kernel}");
-        assert_eq!((world.h_nr(GroupId::ROOT, 0), world.h_nr(outer, 0)), (1, 1), "{kernel}");
+        assert_eq!(
+            (world.h_nr(GroupId::ROOT, 0), world.h_nr(outer, 0)),
+            (1, 1),
+            "{kernel}"
+        );
         assert_eq!(world.rq(0).nr_running, 2, "{kernel}");
-        assert_eq!((world.q(outer, 0).throttle_count, world.q(inner, 0).throttle_count), (1, 2), "{kernel}");
+        assert_eq!(
+            (
+                world.q(outer, 0).throttle_count,
+                world.q(inner, 0).throttle_count
+            ),
+            (1, 2),
+            "{kernel}"
+        );
         world.check();
 
         // The child comes back into its parent's queue, which stays unlinked.
         let mut work = crate::Work::default();
         world.set_local(inner, 0, 1);
         world.sched.unthrottle_cfs_rq(inner_queue, &mut work);
-        assert_eq!((world.h_nr(GroupId::ROOT, 0), world.h_nr(outer, 0)), (1, 3), "{kernel}");
+        assert_eq!(
+            (world.h_nr(GroupId::ROOT, 0), world.h_nr(outer, 0)),
+            (1, 3),
+            "{kernel}"
+        );
         assert_eq!(world.rq(0).nr_running, 2, "{kernel}");
         world.check();
         world.set_local(outer, 0, 1);
         world.sched.unthrottle_cfs_rq(outer_queue, &mut work);
-        assert_eq!((world.h_nr(GroupId::ROOT, 0), world.h_nr(outer, 0)), (4, 3), "{kernel}");
+        assert_eq!(
+            (world.h_nr(GroupId::ROOT, 0), world.h_nr(outer, 0)),
+            (4, 3),
+            "{kernel}"
+        );
         assert_eq!(world.rq(0).nr_running, 5, "{kernel}");
         world.check();
         for group in [outer, inner] {
@@ -186,7 +234,10 @@ fn t106_a_child_of_an_unlinked_group_changes_nothing_above() {
         }
         world.sleep(fifo);
         world.drive(ms(100));
-        assert!(tasks.iter().all(|&task| world.user_time(task) > ms(0)), "{kernel}");
+        assert!(
+            tasks.iter().all(|&task| world.user_time(task) > ms(0)),
+            "{kernel}"
+        );
     }
 }
 
@@ -196,7 +247,9 @@ fn sleeps_ahead(kernel: Kernel, out_of_runtime: bool) -> (World, GroupId) {
     let group = world.limited(100, 1000);
     let task = world.spin(group, 0);
     world.spin(GroupId::ROOT, 0);
-    world.drive_bounded(1000, |world| world.state(task) == TaskState::Running && world.now > ms(0));
+    world.drive_bounded(1000, |world| {
+        world.state(task) == TaskState::Running && world.now > ms(0)
+    });
     world.drive(world.now + ms(3));
     assert_eq!(world.state(task), TaskState::Running, "{kernel}");
     if out_of_runtime {
@@ -212,12 +265,18 @@ fn t107_throttling_completes_a_delayed_dequeue() {
     // Only EEVDF delays.
     let kernel = Kernel::V6_12;
     let (world, group) = sleeps_ahead(kernel, false);
-    assert!(world.group_entity(group, 0).sched_delayed, "{kernel}: the group waits for its lag");
+    assert!(
+        world.group_entity(group, 0).sched_delayed,
+        "{kernel}: the group waits for its lag"
+    );
     assert_eq!(world.q(GroupId::ROOT, 0).nr_queued, 2, "{kernel}");
 
     let (world, group) = sleeps_ahead(kernel, true);
     assert!(world.q(group, 0).throttled, "{kernel}");
     let entity = world.group_entity(group, 0);
-    assert!(!entity.sched_delayed && !entity.on_rq, "{kernel}: it has left");
+    assert!(
+        !entity.sched_delayed && !entity.on_rq,
+        "{kernel}: it has left"
+    );
     assert_eq!(world.q(GroupId::ROOT, 0).nr_queued, 1, "{kernel}");
 }

@@ -30,9 +30,15 @@ fn in_limbo<const N: usize>(kernel: Kernel) -> (World, GroupId, [TaskId; N]) {
     let group = world.limited(100, 1000);
     world.spin(GroupId::ROOT, 0);
     let tasks: [_; N] = core::array::from_fn(|_| world.spin(group, 0));
-    world.drive_bounded(1000, |world| tasks.contains(&world.sched.curr(cpu(0)).unwrap()));
+    world.drive_bounded(1000, |world| {
+        tasks.contains(&world.sched.curr(cpu(0)).unwrap())
+    });
     run_out(&mut world, group);
-    world.drive_bounded(1000, |world| tasks.iter().all(|&task| world.state(task) == TaskState::Limbo));
+    world.drive_bounded(1000, |world| {
+        tasks
+            .iter()
+            .all(|&task| world.state(task) == TaskState::Limbo)
+    });
     let mut order = world.limbo(group, 0);
     order.reverse();
     (world, group, order.try_into().unwrap())
@@ -46,7 +52,9 @@ fn drained_in_the_kernel(world: &mut World) -> (GroupId, TaskId) {
     world.drive_bounded(1000, |world| world.state(task) == TaskState::Running);
     world.enter_kernel(task);
     run_out(world, group);
-    world.drive_bounded(1000, |world| world.state(task) == TaskState::Running && world.q(group, 0).throttled);
+    world.drive_bounded(1000, |world| {
+        world.state(task) == TaskState::Running && world.q(group, 0).throttled
+    });
     world.block(task);
     // The task of a group that used more than its share may stand there for a while.
     world.drive_bounded(1000, |world| world.h_nr(group, 0) == 0);
@@ -72,14 +80,24 @@ fn t083_throttled_tasks_leave_one_by_one() {
         run_out(&mut world, group);
         assert!(world.q(group, 0).throttled, "{kernel}");
         assert_eq!(world.rq(0).nr_running, 4, "{kernel}");
-        assert_eq!((world.h_nr(group, 0), world.h_nr(GroupId::ROOT, 0)), (3, 4), "{kernel}");
+        assert_eq!(
+            (world.h_nr(group, 0), world.h_nr(GroupId::ROOT, 0)),
+            (3, 4),
+            "{kernel}"
+        );
         for left in [2, 1, 0] {
-            world.drive_bounded(1000, |world| tasks.contains(&world.sched.curr(cpu(0)).unwrap()));
+            world.drive_bounded(1000, |world| {
+                tasks.contains(&world.sched.curr(cpu(0)).unwrap())
+            });
             let task = world.sched.curr(cpu(0)).unwrap();
             world.leave_kernel(task);
             assert_eq!(world.state(task), TaskState::Limbo, "{kernel}");
             assert_eq!(world.rq(0).nr_running, left + 1, "{kernel}");
-            assert_eq!((world.h_nr(group, 0), world.h_nr(GroupId::ROOT, 0)), (left, left + 1), "{kernel}");
+            assert_eq!(
+                (world.h_nr(group, 0), world.h_nr(GroupId::ROOT, 0)),
+                (left, left + 1),
+                "{kernel}"
+            );
         }
     }
 }
@@ -99,7 +117,11 @@ fn t084_every_task_is_switched_to_and_taken_off() {
         let running = world.sched.curr(cpu(0)).unwrap();
         let before = tasks.map(|task| world.user_time(task));
         world.charge(0);
-        assert_eq!(world.limbo(group, 0).len(), 5, "{kernel}: all at once, because nothing else runs");
+        assert_eq!(
+            world.limbo(group, 0).len(),
+            5,
+            "{kernel}: all at once, because nothing else runs"
+        );
 
         let events = world.take_events();
         let limbo = |event: &Event| match *event {
@@ -116,11 +138,22 @@ fn t084_every_task_is_switched_to_and_taken_off() {
                 assert_eq!(current, Some(task), "{kernel}: a task takes itself off");
             }
         }
-        let switches = events.iter().filter(|event| matches!(event, Event::Switched { .. })).count();
+        let switches = events
+            .iter()
+            .filter(|event| matches!(event, Event::Switched { .. }))
+            .count();
         assert_eq!(switches, 5, "{kernel}: to the four others and to idleness");
-        assert_eq!(events.iter().find_map(limbo), Some(running), "{kernel}: the running one without a switch");
+        assert_eq!(
+            events.iter().find_map(limbo),
+            Some(running),
+            "{kernel}: the running one without a switch"
+        );
         world.drive(ms(900));
-        assert_eq!(tasks.map(|task| world.user_time(task)), before, "{kernel}: nobody ran in user mode");
+        assert_eq!(
+            tasks.map(|task| world.user_time(task)),
+            before,
+            "{kernel}: nobody ran in user mode"
+        );
     }
 }
 
@@ -133,12 +166,20 @@ fn t086_a_task_that_wakes_runs_its_kernel_part() {
         assert_eq!(world.h_nr(GroupId::ROOT, 0), 1, "{kernel}");
         let before = world.user_time(task);
         world.wake(task, 0);
-        assert_eq!((world.h_nr(group, 0), world.h_nr(GroupId::ROOT, 0)), (1, 2), "{kernel}");
+        assert_eq!(
+            (world.h_nr(group, 0), world.h_nr(GroupId::ROOT, 0)),
+            (1, 2),
+            "{kernel}"
+        );
         world.drive_bounded(100, |world| world.state(task) == TaskState::Running);
         world.drive(Nanos(world.now.0 + 50_000));
         world.leave_kernel(task);
         assert_eq!(world.state(task), TaskState::Limbo, "{kernel}");
-        assert_eq!((world.h_nr(group, 0), world.h_nr(GroupId::ROOT, 0)), (0, 1), "{kernel}");
+        assert_eq!(
+            (world.h_nr(group, 0), world.h_nr(GroupId::ROOT, 0)),
+            (0, 1),
+            "{kernel}"
+        );
         assert_eq!(world.user_time(task), before, "{kernel}");
     }
 }
@@ -171,9 +212,17 @@ fn t087_a_task_that_blocks_again_is_never_in_limbo() {
         }
         lift_limit(&mut world, group);
         assert!(!world.q(group, 0).throttled, "{kernel}");
-        assert_eq!(world.count(|event| matches!(event, Event::Limbo { .. })), 0, "{kernel}");
+        assert_eq!(
+            world.count(|event| matches!(event, Event::Limbo { .. })),
+            0,
+            "{kernel}"
+        );
         let stat = world.stat(group);
-        assert_eq!((stat.throttled_time, stat.throttled_time_self), (ms(0), ms(0)), "{kernel}");
+        assert_eq!(
+            (stat.throttled_time, stat.throttled_time_self),
+            (ms(0), ms(0)),
+            "{kernel}"
+        );
     }
 }
 
@@ -185,7 +234,9 @@ fn t088_a_lock_holder_in_the_kernel_goes_on_to_release_it() {
         let holder = world.spin(group, 0);
         world.enter_kernel(holder);
         world.spin(GroupId::ROOT, 0);
-        world.drive_bounded(1000, |world| world.q(group, 0).throttled && world.state(holder) == TaskState::Queued);
+        world.drive_bounded(1000, |world| {
+            world.q(group, 0).throttled && world.state(holder) == TaskState::Queued
+        });
         world.drive_bounded(1000, |world| world.state(holder) == TaskState::Running);
         assert!(world.now < ms(20), "{kernel}: it ran only at {}", world.now);
         world.leave_kernel(holder);
@@ -200,7 +251,13 @@ fn t089_the_last_taken_off_is_the_first_back() {
         let taken_off: Vec<_> = world
             .take_events()
             .into_iter()
-            .filter_map(|event| if let Event::Limbo { task } = event { Some(task) } else { None })
+            .filter_map(|event| {
+                if let Event::Limbo { task } = event {
+                    Some(task)
+                } else {
+                    None
+                }
+            })
             .collect();
         assert_eq!(taken_off, [t1, t2, t3], "{kernel}");
         assert_eq!(world.limbo(group, 0), [t3, t2, t1], "{kernel}");
@@ -208,7 +265,13 @@ fn t089_the_last_taken_off_is_the_first_back() {
         let released: Vec<_> = world
             .take_events()
             .into_iter()
-            .filter_map(|event| if let Event::LimboReleased { task } = event { Some(task) } else { None })
+            .filter_map(|event| {
+                if let Event::LimboReleased { task } = event {
+                    Some(task)
+                } else {
+                    None
+                }
+            })
             .collect();
         assert_eq!(released, [t3, t2, t1], "{kernel}");
         assert!(world.limbo(group, 0).is_empty(), "{kernel}");
@@ -227,13 +290,23 @@ fn t089_children_are_released_before_their_parents() {
         run_out(&mut world, outer);
         // 7.2 does not see the limit where it switches below it.
         world.spin(GroupId::ROOT, 0);
-        world.drive_bounded(1000, |world| tasks.iter().all(|&task| world.state(task) == TaskState::Limbo));
+        world.drive_bounded(1000, |world| {
+            tasks
+                .iter()
+                .all(|&task| world.state(task) == TaskState::Limbo)
+        });
         world.take_events();
         lift_limit(&mut world, outer);
         let released: Vec<_> = world
             .take_events()
             .into_iter()
-            .filter_map(|event| if let Event::LimboReleased { task } = event { Some(task) } else { None })
+            .filter_map(|event| {
+                if let Event::LimboReleased { task } = event {
+                    Some(task)
+                } else {
+                    None
+                }
+            })
             .collect();
         assert_eq!(released, [tasks[2], tasks[1], tasks[0]], "{kernel}");
     }
@@ -250,7 +323,10 @@ fn a_queue_throttled_on_arrival_tags_nobody() {
         world.set_local(group, 0, 0);
         world.sched.wake(world.now, task, cpu(0));
         assert!(world.q(group, 0).throttled, "{kernel}");
-        assert!(!world.t(other).has_work && !world.t(task).has_work, "{kernel}");
+        assert!(
+            !world.t(other).has_work && !world.t(task).has_work,
+            "{kernel}"
+        );
         world.end_of_interrupt(cpu(0));
         world.drive_bounded(100, |world| world.state(task) == TaskState::Limbo);
         assert_eq!(world.user_time(task), ms(0), "{kernel}");
@@ -266,7 +342,11 @@ fn t090_an_outer_limit_that_throttles_during_the_release() {
         let tasks = [(); 3].map(|()| world.spin(inner, 0));
         run_out(&mut world, inner);
         let [t3, t2, t1] = world.limbo(inner, 0).try_into().unwrap();
-        assert_eq!(tasks.map(|task| world.state(task)), [TaskState::Limbo; 3], "{kernel}");
+        assert_eq!(
+            tasks.map(|task| world.state(task)),
+            [TaskState::Limbo; 3],
+            "{kernel}"
+        );
         // Unnoticed, since the outer queue is empty.
         world.set_pool(outer, 0);
         world.set_local(outer, 0, -1000);
@@ -275,7 +355,10 @@ fn t090_an_outer_limit_that_throttles_during_the_release() {
             world.set_mode(task, Mode::Kernel);
         }
         world.drive(ms(100));
-        assert!(!world.q(inner, 0).throttled && world.q(outer, 0).throttled, "{kernel}");
+        assert!(
+            !world.q(inner, 0).throttled && world.q(outer, 0).throttled,
+            "{kernel}"
+        );
         assert_eq!(world.q(inner, 0).throttle_count, 1, "{kernel}");
         if world.unified() {
             assert_eq!(world.limbo(inner, 0), [t2, t1], "{kernel}");
@@ -311,7 +394,11 @@ fn t092_a_limbo_task_moved_to_another_cpu_is_enqueued_there() {
         assert_eq!(world.state(task), TaskState::Running, "{kernel}");
         assert_eq!(world.sched.task_cpu(task), cpu(1), "{kernel}");
         assert!(!world.t(task).throttled, "{kernel}");
-        assert_eq!((world.h_nr(group, 0), world.h_nr(group, 1)), (0, 1), "{kernel}");
+        assert_eq!(
+            (world.h_nr(group, 0), world.h_nr(group, 1)),
+            (0, 1),
+            "{kernel}"
+        );
         assert!(world.limbo(group, 0).is_empty(), "{kernel}");
         world.drive(world.now + ms(2));
         assert!(world.user_time(task) >= ms(2), "{kernel}");
@@ -329,7 +416,11 @@ fn t092_there_it_is_taken_off_again_if_there_is_no_runtime() {
         world.set_local(group, 1, 0);
         world.set_affinity(task, 0b10);
         assert_eq!(world.state(task), TaskState::Limbo, "{kernel}");
-        assert_eq!((world.limbo(group, 0), world.limbo(group, 1)), (std::vec![], std::vec![task]), "{kernel}");
+        assert_eq!(
+            (world.limbo(group, 0), world.limbo(group, 1)),
+            (std::vec![], std::vec![task]),
+            "{kernel}"
+        );
         world.drive(ms(900));
         assert_eq!(world.user_time(task), before, "{kernel}");
     }
@@ -349,11 +440,22 @@ fn t093_a_limbo_task_moved_to_a_throttled_group_stays_in_limbo() {
             world.move_task(task, to);
             assert_eq!(world.state(task), TaskState::Limbo, "{kernel}");
             assert_eq!(world.limbo(to, 0), [task], "{kernel}");
-            assert_eq!((world.h_nr(to, 0), world.rq(0).nr_running), (0, 0), "{kernel}");
+            assert_eq!(
+                (world.h_nr(to, 0), world.rq(0).nr_running),
+                (0, 0),
+                "{kernel}"
+            );
             let q = world.q(to, 0);
-            assert_eq!((q.throttled_clock, q.throttled_clock_self), (None, None), "{kernel}: no clock is started");
+            assert_eq!(
+                (q.throttled_clock, q.throttled_clock_self),
+                (None, None),
+                "{kernel}: no clock is started"
+            );
         }
-        assert!(world.limbo(group, 0).is_empty() && world.limbo(target, 0).is_empty(), "{kernel}");
+        assert!(
+            world.limbo(group, 0).is_empty() && world.limbo(target, 0).is_empty(),
+            "{kernel}"
+        );
         lift_limit(&mut world, target);
         assert_eq!(world.state(task), TaskState::Running, "{kernel}");
     }
@@ -367,7 +469,11 @@ fn t093_a_limbo_task_moved_to_a_free_group_is_enqueued() {
         world.move_task(t1, free);
         assert_eq!(world.state(t1), TaskState::Queued, "{kernel}");
         assert!(!world.t(t1).throttled, "{kernel}");
-        assert_eq!((world.h_nr(free, 0), world.limbo(group, 0)), (1, std::vec![t2]), "{kernel}");
+        assert_eq!(
+            (world.h_nr(free, 0), world.limbo(group, 0)),
+            (1, std::vec![t2]),
+            "{kernel}"
+        );
         world.drive(world.now + ms(20));
         assert!(world.user_time(t1) > ms(5), "{kernel}");
     }
@@ -383,12 +489,22 @@ fn t094_the_running_task_is_enqueued_even_if_flagged() {
         world.enter_kernel(task);
         run_out(&mut world, group);
         // It has just been taken off, and the switch is still to come.
-        assert!(world.sched.return_to_user_work(world.now, cpu(0)), "{kernel}");
+        assert!(
+            world.sched.return_to_user_work(world.now, cpu(0)),
+            "{kernel}"
+        );
         assert!(world.t(task).throttled && world.t(task).on_cpu, "{kernel}");
         world.sched.move_task(world.now, task, target);
-        assert!(!world.t(task).throttled && !world.t(task).in_limbo, "{kernel}");
+        assert!(
+            !world.t(task).throttled && !world.t(task).in_limbo,
+            "{kernel}"
+        );
         assert!(world.e(task).on_rq, "{kernel}");
-        assert_eq!((world.h_nr(target, 0), world.rq(0).nr_running), (1, 1), "{kernel}");
+        assert_eq!(
+            (world.h_nr(target, 0), world.rq(0).nr_running),
+            (1, 1),
+            "{kernel}"
+        );
         world.check();
     }
 }
@@ -406,7 +522,11 @@ fn t095_a_kernel_thread_runs_on() {
         world.drive(ms(800));
         assert_eq!(world.local(group, 0), before - 400_000_000, "{kernel}");
         assert_eq!(world.usage(group), ms(800), "{kernel}");
-        assert_eq!(world.count(|event| matches!(event, Event::Tagged { .. })), 0, "{kernel}");
+        assert_eq!(
+            world.count(|event| matches!(event, Event::Tagged { .. })),
+            0,
+            "{kernel}"
+        );
     }
 }
 
@@ -426,10 +546,18 @@ fn t096_an_exiting_task_is_never_in_limbo() {
             assert_eq!(world.t(task).has_work, tagged, "{kernel}");
             world.sched.set_exiting(task);
             world.leave_kernel(task);
-            assert_eq!(world.state(task), TaskState::Running, "{kernel}: it runs to its end");
+            assert_eq!(
+                world.state(task),
+                TaskState::Running,
+                "{kernel}: it runs to its end"
+            );
             world.exit(task);
             assert_eq!(world.state(task), TaskState::Gone, "{kernel}");
-            assert_eq!(world.count(|event| matches!(event, Event::Limbo { .. })), 0, "{kernel}");
+            assert_eq!(
+                world.count(|event| matches!(event, Event::Limbo { .. })),
+                0,
+                "{kernel}"
+            );
         }
     }
 }
@@ -439,7 +567,10 @@ fn t097_a_child_is_taken_off_before_its_first_instruction() {
     for kernel in CD {
         let (mut world, group, [parent]) = in_limbo(kernel);
         let child = world.spin(group, 0);
-        assert!(!world.t(child).has_work && !world.t(child).throttled, "{kernel}: it begins untouched");
+        assert!(
+            !world.t(child).has_work && !world.t(child).throttled,
+            "{kernel}: it begins untouched"
+        );
         world.drive_bounded(100, |world| world.state(child) == TaskState::Limbo);
         world.drive(ms(900));
         assert_eq!(world.user_time(child), ms(0), "{kernel}");
@@ -486,13 +617,21 @@ fn t100_a_grant_used_up_before_the_ipi_releases_nothing() {
         let pool = world.r(group);
         world.deliver_ipis();
         assert_eq!(world.local(group, 1), -29_999, "{kernel}");
-        assert_eq!(world.count(|event| matches!(event, Event::UnthrottleRefused { .. })), 1, "{kernel}");
+        assert_eq!(
+            world.count(|event| matches!(event, Event::UnthrottleRefused { .. })),
+            1,
+            "{kernel}"
+        );
         assert!(world.q(group, 1).throttled, "{kernel}");
         assert_eq!(world.waiting(group), [1], "{kernel}");
         assert!(world.pending(1).is_empty(), "{kernel}");
 
         world.sched.distribute_cfs_runtime(group, cpu(0), &mut work);
-        assert_eq!((world.local(group, 1), world.r(group)), (1, pool - 30_000), "{kernel}");
+        assert_eq!(
+            (world.local(group, 1), world.r(group)),
+            (1, pool - 30_000),
+            "{kernel}"
+        );
         world.hold_ipis = false;
         world.end_of_interrupt(cpu(0));
         assert!(!world.q(group, 1).throttled, "{kernel}");
@@ -529,8 +668,16 @@ fn limit_above_both(kernel: Kernel) -> (World, GroupId, TaskId, TaskId) {
     let outer = world.limited(20, 100);
     let group = world.group(outer);
     let tasks = [world.spin(group, 0), world.spin(group, 0)];
-    world.drive_bounded(1000, |world| tasks.iter().any(|&task| world.state(task) == TaskState::Limbo));
-    let [first, second] = if world.state(tasks[0]) == TaskState::Limbo { tasks } else { [tasks[1], tasks[0]] };
+    world.drive_bounded(1000, |world| {
+        tasks
+            .iter()
+            .any(|&task| world.state(task) == TaskState::Limbo)
+    });
+    let [first, second] = if world.state(tasks[0]) == TaskState::Limbo {
+        tasks
+    } else {
+        [tasks[1], tasks[0]]
+    };
     (world, outer, first, second)
 }
 
@@ -545,7 +692,11 @@ fn t102_untagged_switch_below_the_limit() {
     world.drive(ms(99));
     assert!(world.q(outer, 0).throttled, "{kernel}");
     assert_eq!(world.state(second), TaskState::Running, "{kernel}");
-    assert_eq!(world.user_time(second) - before, ms(99) - since, "{kernel}: in user mode all the time");
+    assert_eq!(
+        world.user_time(second) - before,
+        ms(99) - since,
+        "{kernel}: in user mode all the time"
+    );
 }
 
 #[test]
@@ -553,7 +704,11 @@ fn t102_tagged_switch_below_the_limit() {
     for kernel in [Kernel::V6_18, Kernel::V7_3] {
         let (mut world, _, first, second) = limit_above_both(kernel);
         let before = world.user_time(second);
-        assert_eq!(world.state(second), TaskState::Limbo, "{kernel}: at the same instant as the first");
+        assert_eq!(
+            world.state(second),
+            TaskState::Limbo,
+            "{kernel}: at the same instant as the first"
+        );
         world.drive(ms(99));
         assert_eq!(world.user_time(second), before, "{kernel}");
         assert_eq!(world.state(first), TaskState::Limbo, "{kernel}");
@@ -582,7 +737,9 @@ fn t103_a_tag_without_a_throttle_has_no_effect() {
 #[test]
 fn t104_a_draining_task_moves_but_not_into_a_throttled_hierarchy() {
     for kernel in CD {
-        for (src_throttled, dst_throttled) in [(false, false), (true, false), (false, true), (true, true)] {
+        for (src_throttled, dst_throttled) in
+            [(false, false), (true, false), (false, true), (true, true)]
+        {
             let mut world = World::new(kernel, 2);
             let group = world.limited(100, 1000);
             let child = world.group(group);
@@ -601,7 +758,10 @@ fn t104_a_draining_task_moves_but_not_into_a_throttled_hierarchy() {
                 }
             }
             let may = world.sched.may_run_on(task, cpu(0), cpu(1));
-            assert_eq!(may, !dst_throttled, "{kernel}: {src_throttled} {dst_throttled}");
+            assert_eq!(
+                may, !dst_throttled,
+                "{kernel}: {src_throttled} {dst_throttled}"
+            );
         }
     }
 }
@@ -618,11 +778,23 @@ fn t108_a_large_debt_is_paid_quota_by_quota() {
         world.set_local(group, 0, -250_000_000);
         world.take_events();
         world.drive(ms(1299));
-        assert_eq!(world.count(|event| matches!(event, Event::Refilled { .. })), 12, "{kernel}");
-        assert_eq!((world.local(group, 0), world.r(group)), (-10_000_000, 0), "{kernel}");
+        assert_eq!(
+            world.count(|event| matches!(event, Event::Refilled { .. })),
+            12,
+            "{kernel}"
+        );
+        assert_eq!(
+            (world.local(group, 0), world.r(group)),
+            (-10_000_000, 0),
+            "{kernel}"
+        );
         assert_eq!(world.state(task), TaskState::Limbo, "{kernel}");
         world.drive(ms(1300));
-        assert_eq!((world.local(group, 0), world.r(group)), (1, 9_999_999), "{kernel}");
+        assert_eq!(
+            (world.local(group, 0), world.r(group)),
+            (1, 9_999_999),
+            "{kernel}"
+        );
         assert_eq!(world.state(task), TaskState::Running, "{kernel}");
     }
 }

@@ -24,14 +24,22 @@ fn usage_by_period<const N: usize>(kernel: Kernel, quota_ms: u64) -> [u64; N] {
 #[test]
 fn t022_a_quota_of_10_ms_in_models_a_and_b() {
     for kernel in AB {
-        assert_eq!(usage_by_period(kernel, 10), [12, 8, 12, 8, 12, 8], "{kernel}");
+        assert_eq!(
+            usage_by_period(kernel, 10),
+            [12, 8, 12, 8, 12, 8],
+            "{kernel}"
+        );
     }
 }
 
 #[test]
 fn t023_a_quota_of_10_ms_in_models_c_and_d() {
     for kernel in CD {
-        assert_eq!(usage_by_period(kernel, 10), [12, 12, 8, 12, 8, 12], "{kernel}");
+        assert_eq!(
+            usage_by_period(kernel, 10),
+            [12, 12, 8, 12, 8, 12],
+            "{kernel}"
+        );
     }
 }
 
@@ -42,17 +50,29 @@ fn t024_a_quota_of_20_ms() {
     }
     for kernel in CD {
         // The nanosecond that the write of the limit left buys a tick, once.
-        assert_eq!(usage_by_period(kernel, 20), [24, 20, 20, 20, 20, 20], "{kernel}");
+        assert_eq!(
+            usage_by_period(kernel, 20),
+            [24, 20, 20, 20, 20, 20],
+            "{kernel}"
+        );
     }
 }
 
 #[test]
 fn t025_a_quota_of_50_ms() {
     for kernel in AB {
-        assert_eq!(usage_by_period(kernel, 50), [52, 48, 52, 48, 52, 48], "{kernel}");
+        assert_eq!(
+            usage_by_period(kernel, 50),
+            [52, 48, 52, 48, 52, 48],
+            "{kernel}"
+        );
     }
     for kernel in CD {
-        assert_eq!(usage_by_period(kernel, 50), [52, 52, 48, 52, 48, 52], "{kernel}");
+        assert_eq!(
+            usage_by_period(kernel, 50),
+            [52, 52, 48, 52, 48, 52],
+            "{kernel}"
+        );
     }
 }
 
@@ -64,7 +84,10 @@ fn t026_the_long_run_average_is_the_quota() {
             for periods in 1..=used.len() {
                 let total: u64 = used[..periods].iter().sum();
                 let fair = quota_ms * periods as u64;
-                assert!(total.abs_diff(fair) <= 4, "{kernel}: {total} ms of {fair} ms in {periods} periods");
+                assert!(
+                    total.abs_diff(fair) <= 4,
+                    "{kernel}: {total} ms of {fair} ms in {periods} periods"
+                );
             }
         }
     }
@@ -80,9 +103,15 @@ fn t026_every_cpu_may_be_a_tick_over() {
             world.drive(ms(100 * period));
             let used = world.usage(group).as_millis();
             let (fair, slack) = (40 * period, 4 * 4);
-            assert!(used <= fair + slack, "{kernel}: {used} ms of {fair} ms after {period} periods");
+            assert!(
+                used <= fair + slack,
+                "{kernel}: {used} ms of {fair} ms after {period} periods"
+            );
             // What is not used sits in the pool and in the four balances.
-            assert!(used + 20 + slack >= fair, "{kernel}: only {used} ms of {fair} ms after {period} periods");
+            assert!(
+                used + 20 + slack >= fair,
+                "{kernel}: only {used} ms of {fair} ms after {period} periods"
+            );
         }
         for task in tasks {
             assert!(world.user_time(task) > ms(50), "{kernel}: {task} starves");

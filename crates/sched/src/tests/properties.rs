@@ -13,7 +13,10 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::world::*;
-use crate::{CpuId, CpuMask, Event, GroupId, Kernel, PickRule, Policy, Preemption, TaskId, TaskState, ThrottleModel, Weight};
+use crate::{
+    CpuId, CpuMask, Event, GroupId, Kernel, PickRule, Policy, Preemption, TaskId, TaskState,
+    ThrottleModel, Weight,
+};
 
 /// Worlds by default: what a few seconds are enough for.
 const CASES: u32 = 8000;
@@ -46,26 +49,74 @@ struct TaskSetup {
 #[derive(Clone, Debug)]
 enum Op {
     Pass(Nanos),
-    Wake { task: usize, waker: usize, sync: bool },
-    Block { task: usize },
-    Sleep { task: usize },
-    EnterKernel { task: usize },
-    LeaveKernel { task: usize },
-    CondResched { task: usize },
-    Yield { task: usize },
-    BeginExit { task: usize },
-    Exit { task: usize },
-    Move { task: usize, group: usize },
-    Affinity { task: usize, mask: u64 },
-    Nice { task: usize, nice: i64 },
-    Policy { task: usize, policy: Policy },
-    SetLimit { group: usize, limit: Option<Limit> },
-    SetWeight { group: usize, weight: u32 },
-    CreateGroup { parent: usize },
-    RemoveGroup { group: usize },
-    Offline { cpu: usize },
-    Online { cpu: usize },
-    Charge { cpu: usize },
+    Wake {
+        task: usize,
+        waker: usize,
+        sync: bool,
+    },
+    Block {
+        task: usize,
+    },
+    Sleep {
+        task: usize,
+    },
+    EnterKernel {
+        task: usize,
+    },
+    LeaveKernel {
+        task: usize,
+    },
+    CondResched {
+        task: usize,
+    },
+    Yield {
+        task: usize,
+    },
+    BeginExit {
+        task: usize,
+    },
+    Exit {
+        task: usize,
+    },
+    Move {
+        task: usize,
+        group: usize,
+    },
+    Affinity {
+        task: usize,
+        mask: u64,
+    },
+    Nice {
+        task: usize,
+        nice: i64,
+    },
+    Policy {
+        task: usize,
+        policy: Policy,
+    },
+    SetLimit {
+        group: usize,
+        limit: Option<Limit>,
+    },
+    SetWeight {
+        group: usize,
+        weight: u32,
+    },
+    CreateGroup {
+        parent: usize,
+    },
+    RemoveGroup {
+        group: usize,
+    },
+    Offline {
+        cpu: usize,
+    },
+    Online {
+        cpu: usize,
+    },
+    Charge {
+        cpu: usize,
+    },
     HoldIpis,
     DeliverIpis,
 }
@@ -78,9 +129,14 @@ fn kernels() -> impl Strategy<Value = Kernel> {
 }
 
 fn limits() -> impl Strategy<Value = Limit> {
-    (1_u64..=60, prop_oneof![Just(10_u64), Just(33), Just(100)], 0_u64..=1).prop_map(|(quota, period, burst)| {
-        Limit::new(Some(ms(quota)), ms(period), ms(quota / 2 * burst)).unwrap()
-    })
+    (
+        1_u64..=60,
+        prop_oneof![Just(10_u64), Just(33), Just(100)],
+        0_u64..=1,
+    )
+        .prop_map(|(quota, period, burst)| {
+            Limit::new(Some(ms(quota)), ms(period), ms(quota / 2 * burst)).unwrap()
+        })
 }
 
 fn policies() -> impl Strategy<Value = Policy> {
@@ -102,14 +158,42 @@ fn spans() -> impl Strategy<Value = Nanos> {
 }
 
 fn setups() -> impl Strategy<Value = Setup> {
-    let preemption =
-        proptest::sample::select(vec![Preemption::None, Preemption::Voluntary, Preemption::Full, Preemption::Lazy]);
-    let groups = vec((0_usize..8, proptest::option::weighted(0.7, limits())), 1..5);
-    let task = (0_usize..8, 0_usize..4, 1_u64..16, -5_i64..=5, policies(), proptest::bool::weighted(0.1)).prop_map(
-        |(group, cpu, mask, nice, policy, kernel_thread)| TaskSetup { group, cpu, mask, nice, policy, kernel_thread },
+    let preemption = proptest::sample::select(vec![
+        Preemption::None,
+        Preemption::Voluntary,
+        Preemption::Full,
+        Preemption::Lazy,
+    ]);
+    let groups = vec(
+        (0_usize..8, proptest::option::weighted(0.7, limits())),
+        1..5,
     );
+    let task = (
+        0_usize..8,
+        0_usize..4,
+        1_u64..16,
+        -5_i64..=5,
+        policies(),
+        proptest::bool::weighted(0.1),
+    )
+        .prop_map(
+            |(group, cpu, mask, nice, policy, kernel_thread)| TaskSetup {
+                group,
+                cpu,
+                mask,
+                nice,
+                policy,
+                kernel_thread,
+            },
+        );
     (kernels(), preemption, 1_usize..=4, groups, vec(task, 1..8)).prop_map(
-        |(kernel, preemption, cpus, groups, tasks)| Setup { kernel, preemption, cpus, groups, tasks },
+        |(kernel, preemption, cpus, groups, tasks)| Setup {
+            kernel,
+            preemption,
+            cpus,
+            groups,
+            tasks,
+        },
     )
 }
 
@@ -199,7 +283,10 @@ impl Run {
         for task in &setup.tasks {
             let group = run.groups[task.group % run.groups.len()];
             let mask = run.usable(task.mask);
-            let at = mask.iter().nth(task.cpu % mask.count()).expect("it has so many");
+            let at = mask
+                .iter()
+                .nth(task.cpu % mask.count())
+                .expect("it has so many");
             let id = run.world.task_with(group, at.index(), |params| {
                 params.affinity = mask;
                 params.nice = crate::Nice::new(task.nice).expect("in range");
@@ -217,23 +304,34 @@ impl Run {
     fn usable(&self, mask: u64) -> CpuMask {
         let cpus = self.world.sched.config.topology.cpu_count();
         let mask = mask & ((1 << cpus) - 1);
-        if mask == 0 { CpuMask::all(cpus) } else { CpuMask::from_bits(mask) }
+        if mask == 0 {
+            CpuMask::all(cpus)
+        } else {
+            CpuMask::from_bits(mask)
+        }
     }
 
     fn depth(&self, group: GroupId) -> usize {
-        self.world.sched.groups[group].parent.map_or(0, |parent| 1 + self.depth(parent))
+        self.world.sched.groups[group]
+            .parent
+            .map_or(0, |parent| 1 + self.depth(parent))
     }
 
     fn create_group(&mut self, parent: usize) {
         let parent = self.groups[parent % self.groups.len()];
-        let parent = if self.depth(parent) < MAX_DEPTH { parent } else { GroupId::ROOT };
+        let parent = if self.depth(parent) < MAX_DEPTH {
+            parent
+        } else {
+            GroupId::ROOT
+        };
         if self.groups.len() < 8 {
             self.groups.push(self.world.group(parent));
         }
     }
 
     fn refills(&self, group: GroupId) -> usize {
-        self.world.count(|event| matches!(*event, Event::Refilled { group: g, .. } if g == group))
+        self.world
+            .count(|event| matches!(*event, Event::Refilled { group: g, .. } if g == group))
     }
 
     fn set_limit(&mut self, group: GroupId, limit: Limit) {
@@ -254,7 +352,9 @@ impl Run {
     fn check_usage(&mut self, group: GroupId) {
         let kernel = self.world.kernel();
         let limit = self.world.sched.limit(group);
-        let (Some(&since), Some(quota)) = (self.since.get(&group), limit.quota()) else { return };
+        let (Some(&since), Some(quota)) = (self.since.get(&group), limit.quota()) else {
+            return;
+        };
         // A switch below the limited queue is not tagged in 7.2 (statement 102).
         let gap = kernel == Kernel::V7_2 && !self.world.sched.groups[group].children.is_empty();
         if self.held || gap || kernel.throttle == ThrottleModel::None {
@@ -267,7 +367,11 @@ impl Run {
         let unnoticed = TICK * (cpus + self.offlines - since.offlines)
             + (self.world.kernel_time(group) - since.kernel_time);
         let may = quota * (1 + refills) + limit.burst() + Nanos(cpus) + unnoticed;
-        assert!(used <= may, "{kernel} at {}: {group} used {used} of {may} since {since:?}", self.world.now);
+        assert!(
+            used <= may,
+            "{kernel} at {}: {group} used {used} of {may} since {since:?}",
+            self.world.now
+        );
     }
 
     fn apply(&mut self, op: &Op) {
@@ -276,7 +380,11 @@ impl Run {
         let cpu = |index: usize| index % self.world.sched.config.topology.cpu_count();
         match *op {
             Op::Pass(span) => self.world.drive(self.world.now + span),
-            Op::Wake { task: index, waker, sync } => self.wake(task(index), cpu(waker), sync),
+            Op::Wake {
+                task: index,
+                waker,
+                sync,
+            } => self.wake(task(index), cpu(waker), sync),
             Op::Block { task: index } => self.running(task(index), World::block),
             Op::Sleep { task: index } => self.running(task(index), |world, task| {
                 if world.t(task).kernel_thread || world.t(task).exiting {
@@ -307,7 +415,10 @@ impl Run {
                 });
             }
             Op::Exit { task: index } => self.running(task(index), World::exit),
-            Op::Move { task: task_index, group: index } => {
+            Op::Move {
+                task: task_index,
+                group: index,
+            } => {
                 let (task, group) = (task(task_index), group(index));
                 self.note_change(task);
                 self.world.move_task(task, group);
@@ -320,23 +431,34 @@ impl Run {
                 self.note_change(task);
                 self.world.set_nice(task, nice);
             }
-            Op::Policy { task: index, policy } => {
+            Op::Policy {
+                task: index,
+                policy,
+            } => {
                 let task = task(index);
                 self.note_idle(task, policy);
                 self.note_change(task);
                 self.world.set_policy(task, policy);
             }
-            Op::SetLimit { group: index, limit } => {
+            Op::SetLimit {
+                group: index,
+                limit,
+            } => {
                 let group = group(index);
                 if group != GroupId::ROOT {
                     self.set_limit(group, limit.unwrap_or(Limit::UNLIMITED));
                 }
             }
-            Op::SetWeight { group: index, weight } => {
+            Op::SetWeight {
+                group: index,
+                weight,
+            } => {
                 let group = group(index);
                 if group != GroupId::ROOT {
                     let weight = Weight::from_cpu_weight(weight);
-                    self.world.sched.set_group_weight(self.world.now, group, weight);
+                    self.world
+                        .sched
+                        .set_group_weight(self.world.now, group, weight);
                     self.world.check();
                 }
             }
@@ -388,7 +510,10 @@ impl Run {
 
     fn wake(&mut self, task: TaskId, waker: usize, sync: bool) {
         if self.world.state(task) == TaskState::Sleeping {
-            let chosen = self.world.sched.select_cpu(self.world.now, task, CpuId::new(waker), sync);
+            let chosen = self
+                .world
+                .sched
+                .select_cpu(self.world.now, task, CpuId::new(waker), sync);
             self.world.wake(task, chosen.index());
             assert_ne!(self.world.state(task), TaskState::Sleeping);
         }
@@ -416,30 +541,48 @@ impl Run {
 
     /// What holds beside the core's own invariants.
     fn check(&mut self) {
-        let busy = |cpu: CpuId| self.world.sched.curr(cpu).is_some() || self.world.sched.nr_running(cpu) == 0;
+        let busy = |cpu: CpuId| {
+            self.world.sched.curr(cpu).is_some() || self.world.sched.nr_running(cpu) == 0
+        };
         self.forgotten.retain(|&cpu| !busy(cpu));
         let world = &self.world;
         let kernel = world.kernel();
         for &task in &self.tasks {
             let at = world.sched.task_cpu(task);
             let runs = world.sched.curr(at) == Some(task);
-            assert_eq!(world.state(task) == TaskState::Running, runs, "{kernel}: {task}");
+            assert_eq!(
+                world.state(task) == TaskState::Running,
+                runs,
+                "{kernel}: {task}"
+            );
             let awake = !matches!(world.state(task), TaskState::Sleeping | TaskState::Gone);
-            assert!(!awake || world.rq(at.index()).online, "{kernel}: {task} is awake on {at}, which is offline");
+            assert!(
+                !awake || world.rq(at.index()).online,
+                "{kernel}: {task} is awake on {at}, which is offline"
+            );
         }
         for (cpu, rq) in world.sched.rqs.iter().filter(|_| world.ipis.is_empty()) {
             let idles = rq.curr.is_none() && rq.nr_running > 0 && !self.forgotten.contains(&cpu);
-            assert!(!idles, "{kernel} at {}: {cpu} is idle with {} tasks", world.now, rq.nr_running);
+            assert!(
+                !idles,
+                "{kernel} at {}: {cpu} is idle with {} tasks",
+                world.now, rq.nr_running
+            );
         }
         for &group in &self.groups {
             if !world.waiting(group).is_empty() {
                 let timer = world.period_timers.get(&group);
                 let soon = timer.is_some_and(|timer| timer.expires <= world.now + ms(100));
-                assert!(soon, "{kernel} at {}: {group} waits, and its timer is {timer:?}", world.now);
+                assert!(
+                    soon,
+                    "{kernel} at {}: {group} waits, and its timer is {timer:?}",
+                    world.now
+                );
             }
         }
         if kernel.throttle == ThrottleModel::None {
-            let throttled = |event: &Event| matches!(event, Event::Throttled { .. } | Event::Limbo { .. });
+            let throttled =
+                |event: &Event| matches!(event, Event::Throttled { .. } | Event::Limbo { .. });
             assert_eq!(world.count(throttled), 0, "{kernel}");
         }
     }
@@ -453,13 +596,24 @@ impl Run {
         for group in self.groups.clone() {
             if group != GroupId::ROOT {
                 self.world.set_limit(group, Limit::UNLIMITED);
-                self.world.sched.set_group_weight(self.world.now, group, Weight::NICE_0);
+                self.world
+                    .sched
+                    .set_group_weight(self.world.now, group, Weight::NICE_0);
             }
         }
         let kernel = self.world.kernel();
         let removed = |group: GroupId| self.world.sched.groups[group].removed;
-        for (queue, q) in self.world.sched.queues.iter().filter(|(_, q)| !removed(q.group)) {
-            assert!(!q.throttled && q.throttle_count == 0, "{kernel}: {queue} is throttled without a limit");
+        for (queue, q) in self
+            .world
+            .sched
+            .queues
+            .iter()
+            .filter(|(_, q)| !removed(q.group))
+        {
+            assert!(
+                !q.throttled && q.throttle_count == 0,
+                "{kernel}: {queue} is throttled without a limit"
+            );
             assert!(q.limbo.is_empty(), "{kernel}: {queue} keeps tasks in limbo");
         }
         // Whoever runs in the kernel returns at once when it runs again; FIFO tasks give way for good.
@@ -469,13 +623,21 @@ impl Run {
                 self.world.set_mode(task, Mode::User);
             }
         }
-        let before: Vec<Nanos> = self.tasks.iter().map(|&task| self.world.user_time(task)).collect();
+        let before: Vec<Nanos> = self
+            .tasks
+            .iter()
+            .map(|&task| self.world.user_time(task))
+            .collect();
         let starving = |world: &World| {
             let waits = |&(&task, &before): &(&TaskId, &Nanos)| {
                 let awake = !matches!(world.state(task), TaskState::Sleeping | TaskState::Gone);
                 awake && !self.once_idle.contains(&task) && world.user_time(task) == before
             };
-            self.tasks.iter().zip(&before).find(waits).map(|(&task, _)| task)
+            self.tasks
+                .iter()
+                .zip(&before)
+                .find(waits)
+                .map(|(&task, _)| task)
         };
         let unbounded = self.changed_in_kernel || !self.once_idle.is_empty();
         if kernel.pick_rule() == PickRule::Cfs && unbounded {
@@ -487,14 +649,27 @@ impl Run {
             }
             self.world.drive(self.world.now + ms(100));
         }
-        assert_eq!(starving(&self.world), None, "{kernel}: it does not run any more");
+        assert_eq!(
+            starving(&self.world),
+            None,
+            "{kernel}: it does not run any more"
+        );
     }
 }
 
 fn config() -> ProptestConfig {
     let default = ProptestConfig::default();
-    let cases = if std::env::var_os("PROPTEST_CASES").is_some() { default.cases } else { CASES };
-    ProptestConfig { cases, failure_persistence: None, max_shrink_iters: 20_000, ..default }
+    let cases = if std::env::var_os("PROPTEST_CASES").is_some() {
+        default.cases
+    } else {
+        CASES
+    };
+    ProptestConfig {
+        cases,
+        failure_persistence: None,
+        max_shrink_iters: 20_000,
+        ..default
+    }
 }
 
 proptest! {

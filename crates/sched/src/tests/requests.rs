@@ -50,7 +50,11 @@ fn t001_a_slice_is_granted_on_top_of_the_debt() {
 fn t002_a_partial_grant_above_the_debt_is_success() {
     for kernel in ALL {
         let (world, group, task) = charged_down_to(kernel, -300_000, 2_000_000);
-        assert_eq!((world.local(group, 0), world.r(group)), (1_700_000, 0), "{kernel}");
+        assert_eq!(
+            (world.local(group, 0), world.r(group)),
+            (1_700_000, 0),
+            "{kernel}"
+        );
         assert_eq!(world.state(task), TaskState::Running, "{kernel}");
         assert!(!world.q(group, 0).throttled, "{kernel}");
     }
@@ -60,7 +64,11 @@ fn t002_a_partial_grant_above_the_debt_is_success() {
 fn t003_a_partial_grant_below_the_debt_is_kept_and_fails() {
     for kernel in ALL {
         let (world, group, task) = charged_down_to(kernel, -300_000, 200_000);
-        assert_eq!((world.local(group, 0), world.r(group)), (-100_000, 0), "{kernel}");
+        assert_eq!(
+            (world.local(group, 0), world.r(group)),
+            (-100_000, 0),
+            "{kernel}"
+        );
         assert!(world.q(group, 0).throttled, "{kernel}");
         assert_ne!(world.state(task), TaskState::Running, "{kernel}");
     }
@@ -99,7 +107,11 @@ fn t006_a_balance_of_exactly_zero_is_out() {
 fn t007_a_nanosecond_is_enough() {
     for kernel in ALL {
         let (world, group, _) = charged_down_to(kernel, 1, 100_000_000);
-        assert_eq!((world.local(group, 0), world.r(group)), (1, 100_000_000), "{kernel}");
+        assert_eq!(
+            (world.local(group, 0), world.r(group)),
+            (1, 100_000_000),
+            "{kernel}"
+        );
     }
 }
 
@@ -111,7 +123,11 @@ fn t008_a_throttled_queue_does_not_ask() {
         world.set_pool(group, 50_000_000);
         let queue = world.sched.queue_of(group, cpu(0));
         world.sched.account_cfs_rq_runtime(queue, 4_000_000);
-        assert_eq!((world.local(group, 0), world.r(group)), (-5 * MILLI, 50_000_000), "{kernel}");
+        assert_eq!(
+            (world.local(group, 0), world.r(group)),
+            (-5 * MILLI, 50_000_000),
+            "{kernel}"
+        );
     }
 }
 
@@ -128,7 +144,11 @@ fn t008_a_kernel_mode_runner_deepens_the_debt() {
         assert_eq!(world.local(group, 0), -MILLI, "{kernel}");
         world.set_pool(group, 50_000_000);
         world.drive(ms(8));
-        assert_eq!((world.local(group, 0), world.r(group)), (-5 * MILLI, 50_000_000), "{kernel}");
+        assert_eq!(
+            (world.local(group, 0), world.r(group)),
+            (-5 * MILLI, 50_000_000),
+            "{kernel}"
+        );
     }
 }
 
@@ -152,7 +172,11 @@ fn t010_the_first_entity_takes_a_slice() {
     for kernel in ABC {
         let (mut world, group, task) = asleep(kernel, 0, 100_000_000);
         world.wake(task, 0);
-        assert_eq!((world.local(group, 0), world.r(group)), (5_000_000, 95_000_000), "{kernel}");
+        assert_eq!(
+            (world.local(group, 0), world.r(group)),
+            (5_000_000, 95_000_000),
+            "{kernel}"
+        );
     }
 }
 
@@ -161,7 +185,11 @@ fn t011_the_first_entity_takes_a_nanosecond() {
     for kernel in D {
         let (mut world, group, task) = asleep(kernel, 0, 100_000_000);
         world.wake(task, 0);
-        assert_eq!((world.local(group, 0), world.r(group)), (1, 99_999_999), "{kernel}");
+        assert_eq!(
+            (world.local(group, 0), world.r(group)),
+            (1, 99_999_999),
+            "{kernel}"
+        );
     }
 }
 
@@ -170,7 +198,11 @@ fn t012_the_first_entity_pays_the_debt_and_takes_a_slice() {
     for kernel in ABC {
         let (mut world, group, task) = asleep(kernel, -300_000, 100_000_000);
         world.wake(task, 0);
-        assert_eq!((world.local(group, 0), world.r(group)), (5_000_000, 94_700_000), "{kernel}");
+        assert_eq!(
+            (world.local(group, 0), world.r(group)),
+            (5_000_000, 94_700_000),
+            "{kernel}"
+        );
     }
 }
 
@@ -180,9 +212,17 @@ fn t013_the_first_entity_pays_the_debt_and_takes_a_nanosecond() {
         let (mut world, group, task) = asleep(kernel, -300_000, 100_000_000);
         world.wake(task, 0);
         assert_eq!(world.state(task), TaskState::Running, "{kernel}");
-        assert_eq!((world.local(group, 0), world.r(group)), (1, 99_699_999), "{kernel}");
+        assert_eq!(
+            (world.local(group, 0), world.r(group)),
+            (1, 99_699_999),
+            "{kernel}"
+        );
         world.drive(ms(4));
-        assert_eq!((world.local(group, 0), world.r(group)), (5_000_000, 90_700_000), "{kernel}");
+        assert_eq!(
+            (world.local(group, 0), world.r(group)),
+            (5_000_000, 90_700_000),
+            "{kernel}"
+        );
     }
 }
 
@@ -191,7 +231,11 @@ fn t014_a_nanosecond_is_enough_to_be_queued() {
     for kernel in ALL {
         let (mut world, group, task) = asleep(kernel, 1, 100_000_000);
         world.wake(task, 0);
-        assert_eq!((world.local(group, 0), world.r(group)), (1, 100_000_000), "{kernel}");
+        assert_eq!(
+            (world.local(group, 0), world.r(group)),
+            (1, 100_000_000),
+            "{kernel}"
+        );
     }
 }
 
@@ -210,7 +254,11 @@ fn slack_between_tick_and_schedule(kernel: Kernel) -> (World, GroupId, TaskId) {
     world.set_local(group, 0, -MILLI);
     world.set_local(group, 1, 5 * MILLI);
     world.drive(ms(4));
-    assert_eq!((world.local(group, 0), world.r(group)), (-2 * MILLI, 0), "{kernel}");
+    assert_eq!(
+        (world.local(group, 0), world.r(group)),
+        (-2 * MILLI, 0),
+        "{kernel}"
+    );
     assert_eq!(world.local(group, 1), 4 * MILLI, "{kernel}");
     world.sleep(other);
     (world, group, task)
@@ -221,9 +269,17 @@ fn t015_runtime_that_comes_back_before_the_schedule_saves_from_throttling() {
     for kernel in ABC {
         let (mut world, group, task) = slack_between_tick_and_schedule(kernel);
         assert_eq!(world.r(group), 3_000_000, "{kernel}");
-        assert_eq!(world.sched.need_resched(cpu(0)), Some(Resched::Immediate), "{kernel}");
+        assert_eq!(
+            world.sched.need_resched(cpu(0)),
+            Some(Resched::Immediate),
+            "{kernel}"
+        );
         world.leave_kernel(task);
-        assert_eq!((world.local(group, 0), world.r(group)), (1, 999_999), "{kernel}");
+        assert_eq!(
+            (world.local(group, 0), world.r(group)),
+            (1, 999_999),
+            "{kernel}"
+        );
         assert!(!world.q(group, 0).throttled, "{kernel}");
         assert_eq!(world.state(task), TaskState::Running, "{kernel}");
     }
@@ -253,14 +309,28 @@ fn t017_an_unlimited_pool_gives_what_is_asked() {
         world.set_pool(group, 40_000_000);
         // Between the write of the limit and that of the queue's switch.
         let before = world.pool(group).period_expires();
-        assert_eq!(world.sched.groups[group].pool.configure(Nanos::ZERO, Limit::UNLIMITED), None, "{kernel}");
+        assert_eq!(
+            world.sched.groups[group]
+                .pool
+                .configure(Nanos::ZERO, Limit::UNLIMITED),
+            None,
+            "{kernel}"
+        );
         assert!(world.q(group, 0).runtime_enabled, "{kernel}");
         world.set_local(group, 0, 0);
         let queue = world.sched.queue_of(group, cpu(0));
         world.sched.account_cfs_rq_runtime(queue, 7_000_000);
-        assert_eq!((world.local(group, 0), world.r(group)), (5_000_000, 40_000_000), "{kernel}");
+        assert_eq!(
+            (world.local(group, 0), world.r(group)),
+            (5_000_000, 40_000_000),
+            "{kernel}"
+        );
         assert_eq!(world.pool(group).period_expires(), before, "{kernel}");
-        assert_eq!(world.sched.poll_effect(), None, "{kernel}: the timer is not started");
+        assert_eq!(
+            world.sched.poll_effect(),
+            None,
+            "{kernel}: the timer is not started"
+        );
     }
 }
 
@@ -294,7 +364,10 @@ fn t019_a_grant_clears_the_idle_mark() {
             world.set_local(group, 0, debt);
             world.wake(task, 0);
             assert_eq!(world.q(group, 0).throttled, !success, "{kernel}");
-            assert!(!world.pool(group).is_idle(), "{kernel}: a partial grant is a grant");
+            assert!(
+                !world.pool(group).is_idle(),
+                "{kernel}: a partial grant is a grant"
+            );
         }
     }
 }
@@ -313,7 +386,11 @@ fn t020_a_switch_takes_a_slice() {
         world.set_local(group, 0, -100);
         world.sleep(first);
         assert_eq!(world.state(task), TaskState::Running, "{kernel}");
-        assert_eq!((world.local(group, 0), world.r(group)), (5_000_000, 4_999_900), "{kernel}");
+        assert_eq!(
+            (world.local(group, 0), world.r(group)),
+            (5_000_000, 4_999_900),
+            "{kernel}"
+        );
     }
 }
 
@@ -327,6 +404,10 @@ fn t021_the_slice_is_read_at_every_use() {
         world.sched.config.tunables.slice = ms(20);
         world.drive(ms(1));
         world.charge(0);
-        assert_eq!((world.local(group, 0), world.r(group)), (20_000_000, 80_000_000), "{kernel}");
+        assert_eq!(
+            (world.local(group, 0), world.r(group)),
+            (20_000_000, 80_000_000),
+            "{kernel}"
+        );
     }
 }

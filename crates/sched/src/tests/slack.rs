@@ -44,7 +44,11 @@ fn t057_the_last_entity_leaves_a_millisecond() {
         let task = world.spin(group, 0);
         world.set_pool(group, 50_000_000);
         return_slack(&mut world, group, task, 2_200_000);
-        assert_eq!((world.local(group, 0), world.r(group)), (1_000_000, 52_200_000), "{kernel}");
+        assert_eq!(
+            (world.local(group, 0), world.r(group)),
+            (1_000_000, 52_200_000),
+            "{kernel}"
+        );
         assert_eq!(returned(&world), 1, "{kernel}");
     }
 }
@@ -59,7 +63,11 @@ fn t058_a_millisecond_or_a_debt_is_kept() {
             world.set_pool(group, 0);
             world.set_local(group, 0, local);
             world.sleep(task);
-            assert_eq!((world.local(group, 0), world.r(group)), (local, 0), "{kernel}");
+            assert_eq!(
+                (world.local(group, 0), world.r(group)),
+                (local, 0),
+                "{kernel}"
+            );
             assert_eq!(returned(&world), 0, "{kernel}");
         }
     }
@@ -74,9 +82,17 @@ fn t058_only_the_last_entity_returns() {
         world.set_pool(group, 50_000_000);
         world.set_local(group, 0, 3_200_000);
         world.sleep(world.sched.curr(cpu(0)).unwrap());
-        assert_eq!((world.local(group, 0), world.r(group)), (3_200_000, 50_000_000), "{kernel}");
+        assert_eq!(
+            (world.local(group, 0), world.r(group)),
+            (3_200_000, 50_000_000),
+            "{kernel}"
+        );
         world.sleep(world.sched.curr(cpu(0)).unwrap());
-        assert_eq!((world.local(group, 0), world.r(group)), (1_000_000, 52_200_000), "{kernel}");
+        assert_eq!(
+            (world.local(group, 0), world.r(group)),
+            (1_000_000, 52_200_000),
+            "{kernel}"
+        );
         assert!(tasks.iter().all(|&task| world.t(task).asleep), "{kernel}");
     }
 }
@@ -124,16 +140,24 @@ fn t061_an_armed_slack_timer_stays() {
 #[test]
 fn t062_the_slack_timer_leaves_the_last_two_milliseconds() {
     for kernel in ALL {
-        for (left, runtime, distributes) in
-            [(1_999_999, 5_000_001, false), (2_000_000, 5_000_001, true), (2_000_000, 5_000_000, false)]
-        {
+        for (left, runtime, distributes) in [
+            (1_999_999, 5_000_001, false),
+            (2_000_000, 5_000_001, true),
+            (2_000_000, 5_000_000, false),
+        ] {
             let (mut world, group, task) = one_waits(kernel, ms(50));
             return_slack(&mut world, group, task, 0);
             world.drive(Nanos(100_000_000 - left));
             world.set_pool(group, runtime);
-            world.sched.handle_slack_timer(world.now, CpuId::new(0), group);
+            world
+                .sched
+                .handle_slack_timer(world.now, CpuId::new(0), group);
             world.end_of_interrupt(cpu(0));
-            assert_eq!(!world.q(group, 1).throttled, distributes, "{kernel}: {left} ns left, {runtime} ns");
+            assert_eq!(
+                !world.q(group, 1).throttled,
+                distributes,
+                "{kernel}: {left} ns left, {runtime} ns"
+            );
         }
     }
 }

@@ -35,7 +35,11 @@ fn t036_missed_periods_are_counted_and_not_refilled() {
         world.drive(ms(350));
         let stat = world.stat(group);
         assert_eq!((stat.nr_periods, stat.nr_throttled), (3, 3), "{kernel}");
-        assert_eq!((world.local(group, 0), world.r(group)), (-40_000_000, 0), "{kernel}: one quota");
+        assert_eq!(
+            (world.local(group, 0), world.r(group)),
+            (-40_000_000, 0),
+            "{kernel}: one quota"
+        );
         assert_eq!(world.period_timers[&group].expires, ms(400), "{kernel}");
     }
 }
@@ -47,13 +51,26 @@ fn t037_the_timer_stops_at_the_second_idle_boundary() {
         world.drive(ms(99));
         assert_eq!(world.stat(group).nr_periods, 0, "{kernel}");
         world.drive(ms(100));
-        assert!(world.pool(group).is_idle() && world.pool(group).period_active(), "{kernel}");
+        assert!(
+            world.pool(group).is_idle() && world.pool(group).period_active(),
+            "{kernel}"
+        );
         world.drive(ms(200));
         assert_eq!(world.stat(group).nr_periods, 2, "{kernel}");
-        assert_eq!(world.r(group), 50_000_000, "{kernel}: it refills as it stops");
-        let refilled = Event::Refilled { group, runtime: ms(50) };
+        assert_eq!(
+            world.r(group),
+            50_000_000,
+            "{kernel}: it refills as it stops"
+        );
+        let refilled = Event::Refilled {
+            group,
+            runtime: ms(50),
+        };
         assert_eq!(world.count(|event| *event == refilled), 2, "{kernel}");
-        assert!(!world.pool(group).period_active() && world.period_timers.is_empty(), "{kernel}");
+        assert!(
+            !world.pool(group).period_active() && world.period_timers.is_empty(),
+            "{kernel}"
+        );
         world.drive(ms(1000));
         assert_eq!(world.stat(group).nr_periods, 2, "{kernel}");
     }
@@ -89,7 +106,10 @@ fn t039_an_idle_pool_with_a_throttled_queue_does_not_stop() {
         let q = world.q_mut(group, 0);
         (q.throttled, q.throttle_count, q.runtime_remaining.0) = (true, 1, 0);
         world.drive(ms(200));
-        assert!(world.pool(group).period_active() && !world.pool(group).is_idle(), "{kernel}");
+        assert!(
+            world.pool(group).period_active() && !world.pool(group).is_idle(),
+            "{kernel}"
+        );
         assert!(!world.q(group, 0).throttled, "{kernel}");
         assert_eq!(world.stat(group).nr_throttled, 1, "{kernel}");
     }
@@ -99,7 +119,9 @@ fn t039_an_idle_pool_with_a_throttled_queue_does_not_stop() {
 fn t040_the_grid_outlives_idleness() {
     for kernel in ALL {
         let mut world = World::new(kernel, 1);
-        let group = world.sched.create_group(ms(0), GroupId::ROOT, Weight::NICE_0, ms(37));
+        let group = world
+            .sched
+            .create_group(ms(0), GroupId::ROOT, Weight::NICE_0, ms(37));
         world.set_limit(group, quota(100, 100));
         let task = world.task(group, 0);
         world.drive(ms(1523));
@@ -114,7 +136,9 @@ fn t040_the_grid_outlives_idleness() {
 fn t041_a_full_pool_on_both_sides_of_a_boundary() {
     for kernel in ALL {
         let mut world = World::new(kernel, 10);
-        let group = world.sched.create_group(ms(0), GroupId::ROOT, Weight::NICE_0, ms(37));
+        let group = world
+            .sched
+            .create_group(ms(0), GroupId::ROOT, Weight::NICE_0, ms(37));
         world.set_limit(group, quota(100, 100));
         world.drive(ms(1523));
         world.take_events();
@@ -128,7 +152,11 @@ fn t041_a_full_pool_on_both_sides_of_a_boundary() {
         assert_eq!(world.r(group), 0, "{kernel}");
         world.drive(ms(1600));
         let (requested, distributed) = world.given(group);
-        assert_eq!(requested + distributed, 200_000_000, "{kernel}: and another right after");
+        assert_eq!(
+            requested + distributed,
+            200_000_000,
+            "{kernel}: and another right after"
+        );
     }
 }
 
@@ -140,7 +168,12 @@ fn overrunning_callback(world: &mut World, group: GroupId, passes: u64) {
     let timer = world.period_timers.remove(&group).unwrap();
     for pass in 0..passes {
         world.now = timer.expires + world.sched.limit(group).period() * pass;
-        assert!(world.sched.period_timer_iteration(world.now, cpu(0), group).is_some());
+        assert!(
+            world
+                .sched
+                .period_timer_iteration(world.now, cpu(0), group)
+                .is_some()
+        );
     }
 }
 
@@ -153,13 +186,41 @@ fn t042_the_fourth_pass_of_a_callback_doubles() {
         world.spin(group, 0);
         world.drive(ms(99));
         overrunning_callback(&mut world, group, 3);
-        assert_eq!(world.sched.limit(group), Limit::new(Some(ms(50)), ms(100), ms(10)).unwrap(), "{kernel}");
-        assert_eq!(world.count(|event| matches!(event, Event::PeriodDoubled { .. })), 0, "{kernel}");
+        assert_eq!(
+            world.sched.limit(group),
+            Limit::new(Some(ms(50)), ms(100), ms(10)).unwrap(),
+            "{kernel}"
+        );
+        assert_eq!(
+            world.count(|event| matches!(event, Event::PeriodDoubled { .. })),
+            0,
+            "{kernel}"
+        );
         world.now = ms(400);
-        assert!(world.sched.period_timer_iteration(world.now, cpu(0), group).is_some(), "{kernel}");
-        assert_eq!(world.sched.limit(group), Limit::new(Some(ms(100)), ms(200), ms(20)).unwrap(), "{kernel}");
-        assert_eq!(world.count(|event| *event == Event::PeriodDoubled { group }), 1, "{kernel}");
-        assert!(world.sched.period_timer_iteration(world.now, cpu(0), group).is_none(), "{kernel}");
+        assert!(
+            world
+                .sched
+                .period_timer_iteration(world.now, cpu(0), group)
+                .is_some(),
+            "{kernel}"
+        );
+        assert_eq!(
+            world.sched.limit(group),
+            Limit::new(Some(ms(100)), ms(200), ms(20)).unwrap(),
+            "{kernel}"
+        );
+        assert_eq!(
+            world.count(|event| *event == Event::PeriodDoubled { group }),
+            1,
+            "{kernel}"
+        );
+        assert!(
+            world
+                .sched
+                .period_timer_iteration(world.now, cpu(0), group)
+                .is_none(),
+            "{kernel}"
+        );
     }
 }
 
@@ -172,8 +233,16 @@ fn t043_half_a_second_is_not_doubled() {
         world.drive(ms(499));
         overrunning_callback(&mut world, group, 4);
         assert_eq!(world.sched.limit(group), quota(50, 500), "{kernel}");
-        assert_eq!(world.pool(group).period_too_short(), Some(PeriodTooShort::AtMaximum), "{kernel}");
-        assert_eq!(world.count(|event| matches!(event, Event::PeriodDoubled { .. })), 0, "{kernel}");
+        assert_eq!(
+            world.pool(group).period_too_short(),
+            Some(PeriodTooShort::AtMaximum),
+            "{kernel}"
+        );
+        assert_eq!(
+            world.count(|event| matches!(event, Event::PeriodDoubled { .. })),
+            0,
+            "{kernel}"
+        );
     }
 }
 
@@ -185,10 +254,17 @@ fn t044_a_lifted_limit_stops_the_timer_at_its_next_expiry() {
         world.drive(ms(150));
         let periods = world.stat(group).nr_periods;
         world.set_limit(group, Limit::UNLIMITED);
-        assert_eq!(world.period_timers[&group].expires, ms(200), "{kernel}: it is not stopped at once");
+        assert_eq!(
+            world.period_timers[&group].expires,
+            ms(200),
+            "{kernel}: it is not stopped at once"
+        );
         world.drive(ms(500));
         assert_eq!(world.stat(group).nr_periods, periods, "{kernel}");
-        assert!(!world.pool(group).period_active() && world.period_timers.is_empty(), "{kernel}");
+        assert!(
+            !world.pool(group).period_active() && world.period_timers.is_empty(),
+            "{kernel}"
+        );
         assert_eq!(world.state(task), TaskState::Running, "{kernel}");
     }
 }

@@ -16,8 +16,9 @@ use crate::entity::Entity;
 use crate::rq::Rq;
 use crate::task::Task;
 use crate::{
-    CpuId, CpuMask, Effect, Event, GroupId, GroupStat, Kernel, Leave, Nice, Observer, Policy, Preemption, Resched,
-    Sched, SchedConfig, TaskId, TaskParams, TaskState, ThrottleModel, Topology, Weight,
+    CpuId, CpuMask, Effect, Event, GroupId, GroupStat, Kernel, Leave, Nice, Observer, Policy,
+    Preemption, Resched, Sched, SchedConfig, TaskId, TaskParams, TaskState, ThrottleModel,
+    Topology, Weight,
 };
 
 /// Time between two ticks, at 250 Hz.
@@ -29,7 +30,14 @@ const STUCK: usize = 1_000_000;
 pub(crate) const V6_5: Kernel = Kernel::from_version(6, 5).unwrap();
 
 /// Every kernel.
-pub(crate) const ALL: [Kernel; 6] = [Kernel::V6_1, V6_5, Kernel::V6_12, Kernel::V6_18, Kernel::V7_2, Kernel::V7_3];
+pub(crate) const ALL: [Kernel; 6] = [
+    Kernel::V6_1,
+    V6_5,
+    Kernel::V6_12,
+    Kernel::V6_18,
+    Kernel::V7_2,
+    Kernel::V7_3,
+];
 /// Model A, the hierarchy is stopped and the timer's CPU releases it.
 pub(crate) const A: [Kernel; 1] = [Kernel::V6_1];
 /// Model B, the hierarchy is stopped and each CPU releases its own.
@@ -39,7 +47,13 @@ pub(crate) const B: [Kernel; 2] = [V6_5, Kernel::V6_12];
 pub(crate) const D: [Kernel; 2] = [Kernel::V7_2, Kernel::V7_3];
 pub(crate) const AB: [Kernel; 3] = [Kernel::V6_1, V6_5, Kernel::V6_12];
 pub(crate) const ABC: [Kernel; 4] = [Kernel::V6_1, V6_5, Kernel::V6_12, Kernel::V6_18];
-pub(crate) const BCD: [Kernel; 5] = [V6_5, Kernel::V6_12, Kernel::V6_18, Kernel::V7_2, Kernel::V7_3];
+pub(crate) const BCD: [Kernel; 5] = [
+    V6_5,
+    Kernel::V6_12,
+    Kernel::V6_18,
+    Kernel::V7_2,
+    Kernel::V7_3,
+];
 pub(crate) const CD: [Kernel; 3] = [Kernel::V6_18, Kernel::V7_2, Kernel::V7_3];
 /// Those that pick by EEVDF.
 pub(crate) const EEVDF: [Kernel; 4] = [Kernel::V6_12, Kernel::V6_18, Kernel::V7_2, Kernel::V7_3];
@@ -162,7 +176,8 @@ impl World {
 
     /// An unlimited group, whose timer's grid goes through 0.
     pub fn group(&mut self, parent: GroupId) -> GroupId {
-        self.sched.create_group(self.now, parent, Weight::NICE_0, Nanos::ZERO)
+        self.sched
+            .create_group(self.now, parent, Weight::NICE_0, Nanos::ZERO)
     }
 
     /// A group below the root with a quota per period, both in ms.
@@ -181,7 +196,12 @@ impl World {
         self.task_with(group, cpu, |_| {})
     }
 
-    pub fn task_with(&mut self, group: GroupId, cpu: usize, change: impl FnOnce(&mut TaskParams)) -> TaskId {
+    pub fn task_with(
+        &mut self,
+        group: GroupId,
+        cpu: usize,
+        change: impl FnOnce(&mut TaskParams),
+    ) -> TaskId {
         let mut params = TaskParams {
             group,
             nice: Nice::default(),
@@ -190,7 +210,11 @@ impl World {
             kernel_thread: false,
         };
         change(&mut params);
-        let mode = if params.kernel_thread { Mode::Kernel } else { Mode::User };
+        let mode = if params.kernel_thread {
+            Mode::Kernel
+        } else {
+            Mode::User
+        };
         let task = self.sched.create_task(params, CpuId::new(cpu));
         self.modes.push(mode);
         self.user_time.push(Nanos::ZERO);
@@ -251,7 +275,11 @@ impl World {
                 }
             };
         }
-        panic!("{}: at {} still busy, before {until}", self.kernel(), self.now);
+        panic!(
+            "{}: at {} still busy, before {until}",
+            self.kernel(),
+            self.now
+        );
     }
 
     /// Takes steps until something holds, at most so many.
@@ -262,14 +290,26 @@ impl World {
             }
             self.step();
         }
-        assert!(until(self), "{}: not after {steps} steps, at {}", self.kernel(), self.now);
+        assert!(
+            until(self),
+            "{}: not after {steps} steps, at {}",
+            self.kernel(),
+            self.now
+        );
     }
 
     /// The period timer of a group fires now, wherever it is programmed.
     pub fn fire_period_timer(&mut self, group: GroupId) {
-        let timer = self.period_timers.remove(&group).expect("its period timer is programmed");
+        let timer = self
+            .period_timers
+            .remove(&group)
+            .expect("its period timer is programmed");
         let cpu = self.online_or_first(timer.cpu);
-        while self.sched.period_timer_iteration(self.now, cpu, group).is_some() {}
+        while self
+            .sched
+            .period_timer_iteration(self.now, cpu, group)
+            .is_some()
+        {}
         self.end_of_interrupt(cpu);
         if self.ipis.is_empty() && self.pool(group).limit().is_finite() {
             let waiting = self.waiting(group);
@@ -284,12 +324,24 @@ impl World {
     }
 
     fn next_due(&self) -> Option<(Nanos, Due)> {
-        let busy = self.sched.rqs.iter().filter(|(_, rq)| rq.curr.is_some()).map(|(cpu, _)| cpu);
+        let busy = self
+            .sched
+            .rqs
+            .iter()
+            .filter(|(_, rq)| rq.curr.is_some())
+            .map(|(cpu, _)| cpu);
         let ticks = busy.map(|cpu| (next_tick(self.cpus[cpu.index()].ticked), Due::Tick(cpu)));
         let hrticks = self.cpus.iter().enumerate();
-        let hrticks = hrticks.filter_map(|(cpu, at)| Some((at.hrtick?, Due::Hrtick(CpuId::new(cpu)))));
-        let periods = self.period_timers.iter().map(|(&group, timer)| (timer.expires, Due::Period(group)));
-        let slacks = self.slack_timers.iter().map(|(&group, timer)| (timer.expires, Due::Slack(group)));
+        let hrticks =
+            hrticks.filter_map(|(cpu, at)| Some((at.hrtick?, Due::Hrtick(CpuId::new(cpu)))));
+        let periods = self
+            .period_timers
+            .iter()
+            .map(|(&group, timer)| (timer.expires, Due::Period(group)));
+        let slacks = self
+            .slack_timers
+            .iter()
+            .map(|(&group, timer)| (timer.expires, Due::Slack(group)));
         let next = ticks.chain(hrticks).chain(periods).chain(slacks).min()?;
         Some((next.0.max(self.now), next.1))
     }
@@ -337,7 +389,10 @@ impl World {
             Some(task) => match self.modes[task.index()] {
                 Mode::User => self.exit_to_user_mode(cpu),
                 Mode::Kernel => {
-                    let preemptible = matches!(self.sched.config.preemption, Preemption::Full | Preemption::Lazy);
+                    let preemptible = matches!(
+                        self.sched.config.preemption,
+                        Preemption::Full | Preemption::Lazy
+                    );
                     if preemptible && requested == Some(Resched::Immediate) {
                         self.schedule(cpu, Leave::Preempted);
                     }
@@ -370,7 +425,9 @@ impl World {
 
     /// The checks on the way to user mode (kernel: `exit_to_user_mode_loop`).
     fn exit_to_user_mode(&mut self, cpu: CpuId) {
-        let Some(task) = self.sched.curr(cpu) else { return };
+        let Some(task) = self.sched.curr(cpu) else {
+            return;
+        };
         if self.sched.need_resched(cpu).is_some() {
             self.schedule(cpu, Leave::Preempted);
         } else if self.sched.has_task_work(task) {
@@ -395,10 +452,18 @@ impl World {
                     }
                 }
                 Effect::UnthrottleIpi { cpu } => self.ipis.push_back((cpu, Ipi::Unthrottle)),
-                Effect::ArmPeriodTimer { group, cpu, expires } => {
+                Effect::ArmPeriodTimer {
+                    group,
+                    cpu,
+                    expires,
+                } => {
                     self.period_timers.insert(group, Timer { expires, cpu });
                 }
-                Effect::ArmSlackTimer { group, cpu, expires } => {
+                Effect::ArmSlackTimer {
+                    group,
+                    cpu,
+                    expires,
+                } => {
                     self.slack_timers.insert(group, Timer { expires, cpu });
                 }
                 Effect::ArmHrtick { cpu, expires } => self.cpus[cpu.index()].hrtick = Some(expires),
@@ -448,13 +513,23 @@ impl World {
 
     /// The running task makes a system call, and stays in it.
     pub fn enter_kernel(&mut self, task: TaskId) {
-        assert_eq!(self.state(task), TaskState::Running, "{}: who calls the kernel runs", self.kernel());
+        assert_eq!(
+            self.state(task),
+            TaskState::Running,
+            "{}: who calls the kernel runs",
+            self.kernel()
+        );
         self.modes[task.index()] = Mode::Kernel;
     }
 
     /// The running task is done in the kernel and on its way to user mode.
     pub fn leave_kernel(&mut self, task: TaskId) {
-        assert_eq!(self.state(task), TaskState::Running, "{}: who returns to user mode runs", self.kernel());
+        assert_eq!(
+            self.state(task),
+            TaskState::Running,
+            "{}: who returns to user mode runs",
+            self.kernel()
+        );
         self.modes[task.index()] = Mode::User;
         self.end_of_interrupt(self.sched.task_cpu(task));
     }
@@ -474,7 +549,12 @@ impl World {
     /// The running task waits for a wakeup, and does the rest of its call when it runs again.
     pub fn block(&mut self, task: TaskId) {
         let cpu = self.sched.task_cpu(task);
-        assert_eq!(self.sched.curr(cpu), Some(task), "{}: who blocks runs", self.kernel());
+        assert_eq!(
+            self.sched.curr(cpu),
+            Some(task),
+            "{}: who blocks runs",
+            self.kernel()
+        );
         self.modes[task.index()] = Mode::Kernel;
         self.schedule(cpu, Leave::Sleep);
         self.deliver_unless_held();
@@ -490,7 +570,12 @@ impl World {
     /// The running task gives way.
     pub fn yield_now(&mut self, task: TaskId) {
         let cpu = self.sched.task_cpu(task);
-        assert_eq!(self.sched.curr(cpu), Some(task), "{}: who yields runs", self.kernel());
+        assert_eq!(
+            self.sched.curr(cpu),
+            Some(task),
+            "{}: who yields runs",
+            self.kernel()
+        );
         self.sched.yield_task(self.now, cpu);
         self.carry_out(Some(cpu));
         self.schedule(cpu, Leave::Preempted);
@@ -507,7 +592,12 @@ impl World {
 
     pub fn exit(&mut self, task: TaskId) {
         let cpu = self.sched.task_cpu(task);
-        assert_eq!(self.sched.curr(cpu), Some(task), "{}: who exits runs", self.kernel());
+        assert_eq!(
+            self.sched.curr(cpu),
+            Some(task),
+            "{}: who exits runs",
+            self.kernel()
+        );
         self.schedule(cpu, Leave::Exit);
         self.deliver_unless_held();
         self.check();
@@ -529,7 +619,8 @@ impl World {
 
     pub fn set_affinity(&mut self, task: TaskId, cpus: u64) {
         let cpu = self.sched.task_cpu(task);
-        self.sched.set_affinity(self.now, task, CpuMask::from_bits(cpus));
+        self.sched
+            .set_affinity(self.now, task, CpuMask::from_bits(cpus));
         self.end_of_interrupt(cpu);
     }
 
@@ -544,7 +635,8 @@ impl World {
     }
 
     pub fn set_nice(&mut self, task: TaskId, nice: i64) {
-        self.sched.set_nice(self.now, task, Nice::new(nice).expect("a nice value"));
+        self.sched
+            .set_nice(self.now, task, Nice::new(nice).expect("a nice value"));
         self.end_of_interrupt(self.sched.task_cpu(task));
     }
 
@@ -654,7 +746,13 @@ impl World {
         if has > runtime {
             let request = pool.request(now, &mut Runtime(0), Nanos(has - runtime));
             if let Some(expires) = request.arm_period {
-                self.period_timers.insert(group, Timer { expires, cpu: CpuId::new(0) });
+                self.period_timers.insert(
+                    group,
+                    Timer {
+                        expires,
+                        cpu: CpuId::new(0),
+                    },
+                );
             }
         } else {
             let mut returned = Runtime((runtime - has) as i64 + 1_000_000);
@@ -675,7 +773,11 @@ impl World {
 
     /// The groups' queues that a CPU has been handed for unthrottling.
     pub fn pending(&self, cpu: usize) -> Vec<GroupId> {
-        self.rq(cpu).csd_list.iter().map(|&queue| self.sched.queues[queue].group).collect()
+        self.rq(cpu)
+            .csd_list
+            .iter()
+            .map(|&queue| self.sched.queues[queue].group)
+            .collect()
     }
 
     /// Limbo of a group on a CPU, head first.
@@ -685,7 +787,11 @@ impl World {
 
     /// CPUs that wait for runtime of this group, the longest first.
     pub fn waiting(&self, group: GroupId) -> Vec<usize> {
-        self.sched.groups[group].throttled.iter().map(|&queue| self.sched.queues[queue].cpu.index()).collect()
+        self.sched.groups[group]
+            .throttled
+            .iter()
+            .map(|&queue| self.sched.queues[queue].cpu.index())
+            .collect()
     }
 
     /// Time that a task has spent in user mode.
@@ -700,7 +806,12 @@ impl World {
 
     /// CPU time of a group, charged up to now.
     pub fn usage(&mut self, group: GroupId) -> Nanos {
-        for cpu in self.sched.cpu_ids().filter(|&cpu| self.sched.rqs[cpu].online).collect::<Vec<_>>() {
+        for cpu in self
+            .sched
+            .cpu_ids()
+            .filter(|&cpu| self.sched.rqs[cpu].online)
+            .collect::<Vec<_>>()
+        {
             self.charge(cpu.index());
         }
         self.stat(group).usage
@@ -708,12 +819,20 @@ impl World {
 
     /// How many events are such.
     pub fn count(&self, matches: impl Fn(&Event) -> bool) -> usize {
-        self.sched.observer.events.iter().filter(|(_, event)| matches(event)).count()
+        self.sched
+            .observer
+            .events
+            .iter()
+            .filter(|(_, event)| matches(event))
+            .count()
     }
 
     /// The events so far, which are then forgotten.
     pub fn take_events(&mut self) -> Vec<Event> {
-        core::mem::take(&mut self.sched.observer.events).into_iter().map(|(_, event)| event).collect()
+        core::mem::take(&mut self.sched.observer.events)
+            .into_iter()
+            .map(|(_, event)| event)
+            .collect()
     }
 
     /// Runtime that a group's queues were given: `(by request, by distribution)`, in ns.
@@ -721,8 +840,12 @@ impl World {
         let mut given = (0, 0);
         for (_, event) in &self.sched.observer.events {
             match *event {
-                Event::Granted { group: g, amount, .. } if g == group => given.0 += amount.0,
-                Event::Distributed { group: g, amount, .. } if g == group => given.1 += amount.0,
+                Event::Granted {
+                    group: g, amount, ..
+                } if g == group => given.0 += amount.0,
+                Event::Distributed {
+                    group: g, amount, ..
+                } if g == group => given.1 += amount.0,
                 _ => {}
             }
         }

@@ -17,7 +17,11 @@ impl<O: Observer> Simulation<O> {
         let line = timed.line;
         self.operations += 1;
         match timed.action {
-            Action::SetMax { group, quota, period } => {
+            Action::SetMax {
+                group,
+                quota,
+                period,
+            } => {
                 let id = self.group_id(group, line)?;
                 let old = self.sched.limit(id);
                 let new = Limit::new(quota, period.unwrap_or(old.period()), old.burst());
@@ -31,7 +35,8 @@ impl<O: Observer> Simulation<O> {
             }
             Action::SetWeight(group, weight) => {
                 let id = self.group_id(group, line)?;
-                self.sched.set_group_weight(self.now, id, Weight::from_cpu_weight(weight));
+                self.sched
+                    .set_group_weight(self.now, id, Weight::from_cpu_weight(weight));
             }
             Action::MoveTask(task, group) => {
                 let id = match group {
@@ -47,12 +52,17 @@ impl<O: Observer> Simulation<O> {
                 self.sched.set_nice(self.now, self.tasks[task.0].id, nice);
             }
             Action::SetPolicy(task, policy) => {
-                self.sched.set_policy(self.now, self.tasks[task.0].id, policy.into());
+                self.sched
+                    .set_policy(self.now, self.tasks[task.0].id, policy.into());
             }
             Action::CreateGroup(group) => {
                 if self.groups[group.0].id.is_some() {
                     let group = self.setup.groups[group.0].path.clone();
-                    return Err(Error::GroupExists { group, at: timed.at, line });
+                    return Err(Error::GroupExists {
+                        group,
+                        at: timed.at,
+                        line,
+                    });
                 }
                 self.create_group(group, self.groups[group.0].phase, line)?;
             }
@@ -65,7 +75,11 @@ impl<O: Observer> Simulation<O> {
     }
 
     /// The scheduler's number of a group, which must exist now.
-    pub(super) fn group_id(&self, group: GroupIndex, line: Option<usize>) -> Result<GroupId, Error> {
+    pub(super) fn group_id(
+        &self,
+        group: GroupIndex,
+        line: Option<usize>,
+    ) -> Result<GroupId, Error> {
         self.groups[group.0].id.ok_or_else(|| Error::NoSuchGroup {
             group: self.setup.groups[group.0].path.clone(),
             at: self.since_t0(),
@@ -97,19 +111,22 @@ impl<O: Observer> Simulation<O> {
         self.set_limit(group, id, limit, line)
     }
 
-    fn refused(
-        &self,
-        group: GroupIndex,
-        source: LimitError,
-        line: Option<usize>,
-    ) -> Error {
+    fn refused(&self, group: GroupIndex, source: LimitError, line: Option<usize>) -> Error {
         let group = self.setup.groups[group.0].path.clone();
-        Error::Limit { group, at: self.since_t0(), line, source }
+        Error::Limit {
+            group,
+            at: self.since_t0(),
+            line,
+            source,
+        }
     }
 
     /// Adds a running task's time in user mode up to now to its present group.
     fn settle_user_time(&mut self, task: TaskIndex) {
-        let running = self.cpus.iter().find(|cpu| cpu.curr == Some(task) && cpu.state == State::User);
+        let running = self
+            .cpus
+            .iter()
+            .find(|cpu| cpu.curr == Some(task) && cpu.state == State::User);
         if let Some(cpu) = running.map(|cpu| cpu.id) {
             self.leave_user_mode(cpu);
             self.cpus[cpu.index()].user_since = self.now;
@@ -120,22 +137,28 @@ impl<O: Observer> Simulation<O> {
         let cpus = self.cpus.len();
         let allowed: CpuMask = mask.iter().filter(|cpu| cpu.index() < cpus).collect();
         if allowed.is_empty() {
-            return Err(Error::NoAllowedCpu { task: self.setup.tasks[task.0].name.clone(), cpus });
+            return Err(Error::NoAllowedCpu {
+                task: self.setup.tasks[task.0].name.clone(),
+                cpus,
+            });
         }
         // A task that must leave its CPU does so at the reschedule that the core requests.
-        self.sched.set_affinity(self.now, self.tasks[task.0].id, allowed);
+        self.sched
+            .set_affinity(self.now, self.tasks[task.0].id, allowed);
         Ok(())
     }
 
     fn remove_group(&mut self, group: GroupIndex, line: Option<usize>) -> Result<(), Error> {
         let id = self.group_id(group, line)?;
         let stat = self.sched.group_stat(id);
-        self.sched.remove_group(self.now, id).map_err(|source| Error::Remove {
-            group: self.setup.groups[group.0].path.clone(),
-            at: self.since_t0(),
-            line,
-            source,
-        })?;
+        self.sched
+            .remove_group(self.now, id)
+            .map_err(|source| Error::Remove {
+                group: self.setup.groups[group.0].path.clone(),
+                at: self.since_t0(),
+                line,
+                source,
+            })?;
         // Its timers are cancelled with it.
         self.timers[id.index()].period += 1;
         self.timers[id.index()].slack += 1;
@@ -148,10 +171,14 @@ impl<O: Observer> Simulation<O> {
     fn take_offline(&mut self, cpu: CpuId, line: Option<usize>) -> Result<(), Error> {
         let mut others = self.cpus.iter().filter(|other| other.id != cpu);
         if others.all(|other| other.state == State::Offline) {
-            return Err(Error::LastCpu { at: self.since_t0(), line });
+            return Err(Error::LastCpu {
+                at: self.since_t0(),
+                line,
+            });
         }
         let interrupt = Interrupt::Stop;
-        self.events.push(self.now, Event::Interrupt { cpu, interrupt });
+        self.events
+            .push(self.now, Event::Interrupt { cpu, interrupt });
         Ok(())
     }
 

@@ -53,7 +53,13 @@ impl<O: Observer> Simulation<O> {
             at.alarm += 1;
             at.alarm_at = ends;
             if let Some(ends) = ends {
-                self.events.push(ends, Event::UserEnd { cpu, alarm: at.alarm });
+                self.events.push(
+                    ends,
+                    Event::UserEnd {
+                        cpu,
+                        alarm: at.alarm,
+                    },
+                );
             }
         }
         Next::Open
@@ -112,7 +118,11 @@ impl<O: Observer> Simulation<O> {
                 Instruction::Run(time) => Some(cpu_time + time),
                 Instruction::Spin => None,
                 Instruction::RunByClock(time) => {
-                    running.clocked = Some(ClockedRun { time, target: None, missing: None });
+                    running.clocked = Some(ClockedRun {
+                        time,
+                        target: None,
+                        missing: None,
+                    });
                     return Ok(self.enter_call(cpu, task, Call::ReadClock));
                 }
                 Instruction::Call(call) => return Ok(self.enter_call(cpu, task, call)),
@@ -152,7 +162,8 @@ impl<O: Observer> Simulation<O> {
     fn read_clock(&mut self, cpu: CpuId, task: TaskIndex) -> Next {
         let shown = self.cpu_time_now(&self.cpus[cpu.index()], task);
         self.operations += 1;
-        self.sched.read_task_runtime(self.now, self.tasks[task.0].id);
+        self.sched
+            .read_task_runtime(self.now, self.tasks[task.0].id);
         self.carry_out(Some(cpu));
         if let Some(clocked) = &mut self.tasks[task.0].clocked {
             let target = *clocked.target.get_or_insert(shown + clocked.time);
@@ -174,11 +185,22 @@ impl<O: Observer> Simulation<O> {
             Call::Wait(_) => costs.block / 2,
             _ => Nanos::ZERO,
         };
-        let entry = if running.stays_in_kernel() { Nanos::ZERO } else { costs.syscall / 2 };
+        let entry = if running.stays_in_kernel() {
+            Nanos::ZERO
+        } else {
+            costs.syscall / 2
+        };
         running.call = call;
         if let Call::PipeWrite { bytes, .. } | Call::PipeRead { bytes, .. } = call {
-            let remaining = if running.transfer.remaining > 0 { running.transfer.remaining } else { bytes };
-            running.transfer = Transfer { remaining, waited: false };
+            let remaining = if running.transfer.remaining > 0 {
+                running.transfer.remaining
+            } else {
+                bytes
+            };
+            running.transfer = Transfer {
+                remaining,
+                waited: false,
+            };
         }
         running.activity = Activity::Kernel(Phase::Enter, Work::Cost(entry + own));
         self.resume_kernel_work(cpu, task)
@@ -208,13 +230,21 @@ impl<O: Observer> Simulation<O> {
             Preemption::Voluntary => requested.is_some(),
             Preemption::Full | Preemption::Lazy => requested == Some(Resched::Immediate),
         };
-        if preempt { self.schedule(cpu, Leave::Preempted) } else { self.resume_kernel_work(cpu, task) }
+        if preempt {
+            self.schedule(cpu, Leave::Preempted)
+        } else {
+            self.resume_kernel_work(cpu, task)
+        }
     }
 
     /// What happens at the end of a phase.
     pub(super) fn phase_over(&mut self, cpu: CpuId) -> Result<Next, Error> {
-        let Some(task) = self.cpus[cpu.index()].curr else { return Ok(Next::Open) };
-        let Activity::Kernel(phase, _) = self.tasks[task.0].activity else { return Ok(Next::Open) };
+        let Some(task) = self.cpus[cpu.index()].curr else {
+            return Ok(Next::Open);
+        };
+        let Activity::Kernel(phase, _) = self.tasks[task.0].activity else {
+            return Ok(Next::Open);
+        };
         match phase {
             Phase::Enter => self.call_takes_effect(cpu, task),
             Phase::Body => Ok(self.leave_call(cpu, task)),
@@ -323,7 +353,11 @@ impl<O: Observer> Simulation<O> {
     }
 
     fn misuse(&self, task: TaskIndex, misuse: LockMisuse) -> Error {
-        Error::Lock { task: self.setup.tasks[task.0].name.clone(), at: self.since_t0(), misuse }
+        Error::Lock {
+            task: self.setup.tasks[task.0].name.clone(),
+            at: self.since_t0(),
+            misuse,
+        }
     }
 }
 
@@ -333,7 +367,13 @@ impl<O: Observer> Simulation<O> {
         let jobs = &mut self.tasks[task.0].jobs;
         jobs.end();
         jobs.next_release = at;
-        self.events.push(at, Event::Interrupt { cpu, interrupt: Interrupt::SleepTimer { task } });
+        self.events.push(
+            at,
+            Event::Interrupt {
+                cpu,
+                interrupt: Interrupt::SleepTimer { task },
+            },
+        );
         self.fall_asleep(cpu, task)
     }
 
@@ -398,7 +438,11 @@ impl<O: Observer> Simulation<O> {
         // Who was woken for room wakes the next writer if there is room left.
         let next_writer = done && writer.transfer.waited && !pipe.is_full();
         writer.wakes = [reader, next_writer.then_some(WakeTarget::PipeWriter(index))];
-        writer.after_wakes = if done { AfterWakes::Leave } else { AfterWakes::Park };
+        writer.after_wakes = if done {
+            AfterWakes::Leave
+        } else {
+            AfterWakes::Park
+        };
         self.next_wake(cpu, task)
     }
 
@@ -434,7 +478,12 @@ impl<O: Observer> Simulation<O> {
         self.leave_call(cpu, task)
     }
 
-    fn release_mutex(&mut self, cpu: CpuId, task: TaskIndex, index: ObjectIndex) -> Result<Next, Error> {
+    fn release_mutex(
+        &mut self,
+        cpu: CpuId,
+        task: TaskIndex,
+        index: ObjectIndex,
+    ) -> Result<Next, Error> {
         if self.objects.mutex(index).owner != Some(task) {
             return Err(self.misuse(task, LockMisuse::NotOwner));
         }
@@ -452,7 +501,9 @@ impl<O: Observer> Simulation<O> {
             let waiting = match target {
                 WakeTarget::PipeReader(pipe) => !self.objects.pipe(pipe).readers.is_empty(),
                 WakeTarget::PipeWriter(pipe) => !self.objects.pipe(pipe).writers.is_empty(),
-                WakeTarget::Queue(queue, count) => count > 0 && !self.objects.queue(queue).is_empty(),
+                WakeTarget::Queue(queue, count) => {
+                    count > 0 && !self.objects.queue(queue).is_empty()
+                }
                 WakeTarget::Task(_) => true,
             };
             if waiting {
@@ -473,8 +524,12 @@ impl<O: Observer> Simulation<O> {
     /// The wakeup itself. Another task may have taken the waiter meanwhile.
     fn wake_one(&mut self, cpu: CpuId, task: TaskIndex) -> Next {
         let (waiter, sync) = match self.tasks[task.0].wakes[0] {
-            Some(WakeTarget::PipeReader(pipe)) => (self.objects.pipe(pipe).readers.pop_front(), true),
-            Some(WakeTarget::PipeWriter(pipe)) => (self.objects.pipe(pipe).writers.pop_front(), true),
+            Some(WakeTarget::PipeReader(pipe)) => {
+                (self.objects.pipe(pipe).readers.pop_front(), true)
+            }
+            Some(WakeTarget::PipeWriter(pipe)) => {
+                (self.objects.pipe(pipe).writers.pop_front(), true)
+            }
             Some(WakeTarget::Queue(queue, _)) => (self.objects.queue(queue).pop_front(), false),
             Some(WakeTarget::Task(waiter)) => (Some(waiter), false),
             None => (None, false),

@@ -29,7 +29,9 @@ impl<O: Observer> Simulation<O> {
                 return Ok(());
             }
         }
-        self.proceed_with(cpu, |simulation, cpu| Ok(simulation.enter_interrupt(cpu, interrupt)))
+        self.proceed_with(cpu, |simulation, cpu| {
+            Ok(simulation.enter_interrupt(cpu, interrupt))
+        })
     }
 
     /// Whether an interrupt was called off since it was programmed. Noted here for the tick: its event
@@ -68,7 +70,11 @@ impl<O: Observer> Simulation<O> {
     }
 
     /// Runs a handler, or its loop once more: its effects, at once, and then its cost.
-    pub(super) fn handle_interrupt(&mut self, cpu: CpuId, interrupt: Interrupt) -> Result<Next, Error> {
+    pub(super) fn handle_interrupt(
+        &mut self,
+        cpu: CpuId,
+        interrupt: Interrupt,
+    ) -> Result<Next, Error> {
         self.operations += 1;
         let mut again = false;
         let cost = match interrupt {
@@ -220,7 +226,10 @@ impl<O: Observer> Simulation<O> {
     fn stop(&mut self, cpu: CpuId) -> Result<Next, Error> {
         let mut others = self.cpus.iter().filter(|other| other.id != cpu);
         if others.all(|other| other.state == State::Offline) {
-            return Err(Error::LastCpu { at: self.since_t0(), line: None });
+            return Err(Error::LastCpu {
+                at: self.since_t0(),
+                line: None,
+            });
         }
         self.sched.cpu_offline(self.now, cpu);
         self.carry_out(Some(cpu));
@@ -243,9 +252,17 @@ impl<O: Observer> Simulation<O> {
     /// dropped.
     fn redirect(&mut self, interrupt: Interrupt) {
         match interrupt {
-            Interrupt::PeriodTimer { .. } | Interrupt::SlackTimer { .. } | Interrupt::SleepTimer { .. } => {
+            Interrupt::PeriodTimer { .. }
+            | Interrupt::SlackTimer { .. }
+            | Interrupt::SleepTimer { .. } => {
                 if let Some(other) = self.cpus.iter().find(|cpu| cpu.state != State::Offline) {
-                    self.events.push(self.now, Event::Interrupt { cpu: other.id, interrupt });
+                    self.events.push(
+                        self.now,
+                        Event::Interrupt {
+                            cpu: other.id,
+                            interrupt,
+                        },
+                    );
                 }
             }
             Interrupt::Tick

@@ -31,8 +31,9 @@ impl<O: Observer> Simulation<O> {
         let machine = &setup.machine;
         let cpu_count = machine.topology.cpu_count();
         let mut seed = Seed::new(options.seed);
-        let preemption =
-            machine.preemption.unwrap_or_else(|| options.kernel.release.default_preemption());
+        let preemption = machine
+            .preemption
+            .unwrap_or_else(|| options.kernel.release.default_preemption());
         let config = SchedConfig {
             kernel: options.kernel,
             preemption,
@@ -54,7 +55,9 @@ impl<O: Observer> Simulation<O> {
             costs: setup.machine.costs.clone(),
             now: Nanos::ZERO,
             events: EventQueue::default(),
-            cpus: (0..cpu_count).map(|cpu| Cpu::new(CpuId::new(cpu))).collect(),
+            cpus: (0..cpu_count)
+                .map(|cpu| Cpu::new(CpuId::new(cpu)))
+                .collect(),
             tasks: Vec::with_capacity(setup.tasks.len()),
             visible_tasks,
             groups: setup.groups.iter().map(|_| Group::default()).collect(),
@@ -80,9 +83,13 @@ impl<O: Observer> Simulation<O> {
         simulation.create_tasks(&mut seed)?;
         let monitor = simulation.costs.monitor;
         for (index, timed) in simulation.setup.events.iter().enumerate() {
-            simulation.events.push(T0 + timed.at + monitor, Event::Action { index });
+            simulation
+                .events
+                .push(T0 + timed.at + monitor, Event::Action { index });
         }
-        simulation.events.push(T0 + simulation.setup.duration + monitor, Event::End);
+        simulation
+            .events
+            .push(T0 + simulation.setup.duration + monitor, Event::End);
         simulation.run_through(T0 - Nanos(1))?;
         simulation.remember_statistics();
         Ok(simulation)
@@ -90,7 +97,11 @@ impl<O: Observer> Simulation<O> {
 
     fn draw_phase(&self, seed: &mut Seed) -> Nanos {
         let phase = seed.timer_phase();
-        if self.kernel.release.random_timer_phase() { phase } else { Nanos::ZERO }
+        if self.kernel.release.random_timer_phase() {
+            phase
+        } else {
+            Nanos::ZERO
+        }
     }
 
     /// Makes a group of the setup exist, with its weight and limit.
@@ -122,26 +133,33 @@ impl<O: Observer> Simulation<O> {
     fn create_tasks(&mut self, seed: &mut Seed) -> Result<(), Error> {
         let all = CpuMask::all(self.cpus.len());
         // Many tasks share a program; by address, which a clone of the setup keeps.
-        let mut compiled: HashMap<*const crate::setup::Program, Arc<CompiledProgram>> = HashMap::new();
+        let mut compiled: HashMap<*const crate::setup::Program, Arc<CompiledProgram>> =
+            HashMap::new();
         let order = seed.start_order(self.cpus.len());
         let mut turns = order.iter().copied();
         for index in 0..self.setup.tasks.len() {
             let spec = &self.setup.tasks[index];
-            let program = compiled.entry(Arc::as_ptr(&spec.program)).or_insert_with(|| {
-                let program = CompiledProgram::new(&spec.program);
-                program.calls().for_each(|call| self.objects.provide(call));
-                Arc::new(program)
-            });
+            let program = compiled
+                .entry(Arc::as_ptr(&spec.program))
+                .or_insert_with(|| {
+                    let program = CompiledProgram::new(&spec.program);
+                    program.calls().for_each(|call| self.objects.provide(call));
+                    Arc::new(program)
+                });
             let program = Arc::clone(program);
             let affinity = spec.affinity.as_ref().unwrap_or(&all);
             let allowed: CpuMask = affinity.iter().filter(|&cpu| all.contains(cpu)).collect();
             // A task that may not go to the CPU whose turn it is takes the first that it may use.
-            let turn = turns.next().unwrap_or_else(|| seed.any_cpu(self.cpus.len()));
+            let turn = turns
+                .next()
+                .unwrap_or_else(|| seed.any_cpu(self.cpus.len()));
             let turn = Some(turn).filter(|&cpu| allowed.contains(cpu));
-            let cpu = turn.or_else(|| allowed.iter().next()).ok_or_else(|| Error::NoAllowedCpu {
-                task: spec.name.clone(),
-                cpus: self.cpus.len(),
-            })?;
+            let cpu =
+                turn.or_else(|| allowed.iter().next())
+                    .ok_or_else(|| Error::NoAllowedCpu {
+                        task: spec.name.clone(),
+                        cpus: self.cpus.len(),
+                    })?;
             let group = match spec.group {
                 None => GroupId::ROOT,
                 Some(group) => self.group_id(group, None)?,
@@ -156,11 +174,15 @@ impl<O: Observer> Simulation<O> {
             let task = new_task(self.sched.create_task(params, cpu), spec, program);
             self.operations += 1;
             if self.task_of.len() <= task.id.index() {
-                self.task_of.resize(task.id.index() + 1, TaskIndex(usize::MAX));
+                self.task_of
+                    .resize(task.id.index() + 1, TaskIndex(usize::MAX));
             }
             self.task_of[task.id.index()] = TaskIndex(index);
-            let interrupt = Interrupt::SleepTimer { task: TaskIndex(index) };
-            self.events.push(task.jobs.start, Event::Interrupt { cpu, interrupt });
+            let interrupt = Interrupt::SleepTimer {
+                task: TaskIndex(index),
+            };
+            self.events
+                .push(task.jobs.start, Event::Interrupt { cpu, interrupt });
             self.tasks.push(task);
         }
         self.carry_out(None);
@@ -194,7 +216,7 @@ fn new_task(id: cpumax_sched::TaskId, spec: &TaskSpec, program: Arc<CompiledProg
         wakes: [None; 2],
         after_wakes: AfterWakes::Leave,
         clocked: None,
-            locks_held: 0,
+        locks_held: 0,
         cpu_time: Nanos::ZERO,
         user_time: Nanos::ZERO,
         last_cpu: None,
@@ -219,19 +241,28 @@ impl From<Policy> for cpumax_sched::Policy {
 fn validate(setup: &Setup) -> Result<(), Error> {
     let cpus = setup.machine.topology.cpu_count();
     if cpus == 0 || cpus > MAX_CPUS {
-        return Err(Error::CpuCount { given: cpus, max: MAX_CPUS });
+        return Err(Error::CpuCount {
+            given: cpus,
+            max: MAX_CPUS,
+        });
     }
     if setup.machine.tick == Nanos::ZERO {
         return Err(Error::NoTick);
     }
     for (index, spec) in setup.groups.iter().enumerate() {
         if spec.parent.is_some_and(|parent| parent.0 >= index) {
-            return Err(Error::ParentLater { group: spec.path.clone() });
+            return Err(Error::ParentLater {
+                group: spec.path.clone(),
+            });
         }
         check_weight(&spec.path, spec.weight)?;
     }
     let check = |what, index: usize, count| {
-        if index < count { Ok(()) } else { Err(Error::OutOfRange { what, index }) }
+        if index < count {
+            Ok(())
+        } else {
+            Err(Error::OutOfRange { what, index })
+        }
     };
     let check_group = |group: GroupIndex| check("group", group.0, setup.groups.len());
     let check_task = |task: TaskIndex| check("task", task.0, setup.tasks.len());
@@ -252,7 +283,9 @@ fn validate(setup: &Setup) -> Result<(), Error> {
                 check_task(task)?;
                 group.map_or(Ok(()), check_group)?;
             }
-            Action::SetAffinity(task, _) | Action::SetNice(task, _) | Action::SetPolicy(task, _) => {
+            Action::SetAffinity(task, _)
+            | Action::SetNice(task, _)
+            | Action::SetPolicy(task, _) => {
                 check_task(task)?;
             }
             Action::CpuOffline(cpu) | Action::CpuOnline(cpu) => check("CPU", cpu, cpus)?,
@@ -265,17 +298,29 @@ fn check_weight(path: &str, weight: u32) -> Result<(), Error> {
     if (1..=10_000).contains(&weight) {
         Ok(())
     } else {
-        Err(Error::Weight { group: path.to_string(), weight })
+        Err(Error::Weight {
+            group: path.to_string(),
+            weight,
+        })
     }
 }
 
 /// Adds the machine's own kernel threads to the tasks.
 fn add_background(setup: &mut Setup, release: Release, seed: &mut Seed) {
     let cpus = setup.machine.topology.cpu_count();
-    for thread in setup.machine.background.iter().filter(|thread| release >= thread.since) {
+    for thread in setup
+        .machine
+        .background
+        .iter()
+        .filter(|thread| release >= thread.since)
+    {
         let steps = vec![Step::RunKernel(thread.run), Step::Sleep(thread.sleep)];
         let program = Arc::new(Program { steps, times: None });
-        let homes = if thread.per_cpu { (0..cpus).map(Some).collect() } else { vec![None] };
+        let homes = if thread.per_cpu {
+            (0..cpus).map(Some).collect()
+        } else {
+            vec![None]
+        };
         for home in homes {
             setup.tasks.push(TaskSpec {
                 name: thread.name.clone(),

@@ -16,7 +16,10 @@ impl<O: Observer> Simulation<O> {
     pub(super) fn schedule(&mut self, cpu: CpuId, leave: Leave) -> Next {
         self.operations += 1;
         let now = self.now;
-        let next = self.sched.schedule(now, cpu, leave).map(|id| self.task_of[id.index()]);
+        let next = self
+            .sched
+            .schedule(now, cpu, leave)
+            .map(|id| self.task_of[id.index()]);
         let at = &mut self.cpus[cpu.index()];
         let prev = at.curr;
         if let Some(prev) = prev {
@@ -26,7 +29,11 @@ impl<O: Observer> Simulation<O> {
         at.curr = next;
         at.since = now;
         let cost = if prev == next {
-            if next.is_some() { self.costs.pick } else { Nanos::ZERO }
+            if next.is_some() {
+                self.costs.pick
+            } else {
+                Nanos::ZERO
+            }
         } else {
             if let Some(prev) = prev {
                 self.tasks[prev.0].switches += 1;
@@ -35,7 +42,12 @@ impl<O: Observer> Simulation<O> {
                 let last = self.tasks[next.0].last_cpu.replace(cpu);
                 last.is_some_and(|last| last != cpu)
             });
-            self.costs.context_switch + if migrated { self.costs.migration } else { Nanos::ZERO }
+            self.costs.context_switch
+                + if migrated {
+                    self.costs.migration
+                } else {
+                    Nanos::ZERO
+                }
         };
         if next.is_none() {
             at.ticking = false;
@@ -55,7 +67,13 @@ impl<O: Observer> Simulation<O> {
         // One that was queued before an idle moment serves again.
         if at.tick_queued != Some(next) {
             at.tick_queued = Some(next);
-            self.events.push(next, Event::Interrupt { cpu, interrupt: Interrupt::Tick });
+            self.events.push(
+                next,
+                Event::Interrupt {
+                    cpu,
+                    interrupt: Interrupt::Tick,
+                },
+            );
         }
     }
 
@@ -97,23 +115,42 @@ impl<O: Observer> Simulation<O> {
                     let interrupt = Interrupt::Unthrottle;
                     self.events.push(at, Event::Interrupt { cpu, interrupt });
                 }
-                Effect::ArmPeriodTimer { group, cpu, expires } => {
+                Effect::ArmPeriodTimer {
+                    group,
+                    cpu,
+                    expires,
+                } => {
                     let programming = &mut self.timers[group.index()].period;
                     *programming += 1;
-                    let interrupt = Interrupt::PeriodTimer { group, programming: *programming };
-                    self.events.push(expires.max(self.now), Event::Interrupt { cpu, interrupt });
+                    let interrupt = Interrupt::PeriodTimer {
+                        group,
+                        programming: *programming,
+                    };
+                    self.events
+                        .push(expires.max(self.now), Event::Interrupt { cpu, interrupt });
                 }
-                Effect::ArmSlackTimer { group, cpu, expires } => {
+                Effect::ArmSlackTimer {
+                    group,
+                    cpu,
+                    expires,
+                } => {
                     let programming = &mut self.timers[group.index()].slack;
                     *programming += 1;
-                    let interrupt = Interrupt::SlackTimer { group, programming: *programming };
-                    self.events.push(expires.max(self.now), Event::Interrupt { cpu, interrupt });
+                    let interrupt = Interrupt::SlackTimer {
+                        group,
+                        programming: *programming,
+                    };
+                    self.events
+                        .push(expires.max(self.now), Event::Interrupt { cpu, interrupt });
                 }
                 Effect::ArmHrtick { cpu, expires } => {
                     let programming = &mut self.cpus[cpu.index()].hrtick;
                     *programming += 1;
-                    let interrupt = Interrupt::Hrtick { programming: *programming };
-                    self.events.push(expires.max(self.now), Event::Interrupt { cpu, interrupt });
+                    let interrupt = Interrupt::Hrtick {
+                        programming: *programming,
+                    };
+                    self.events
+                        .push(expires.max(self.now), Event::Interrupt { cpu, interrupt });
                 }
                 Effect::CancelHrtick { cpu } => self.cpus[cpu.index()].hrtick += 1,
                 // Raised by a tick, so its handler looks at it when it ends.
@@ -137,6 +174,10 @@ impl<O: Observer> Simulation<O> {
 
     fn ipi_latency(&self, to: CpuId, by: Option<CpuId>) -> Nanos {
         let from = by.unwrap_or(CpuId::new(0));
-        if from == to { Nanos::ZERO } else { self.costs.ipi_latency }
+        if from == to {
+            Nanos::ZERO
+        } else {
+            self.costs.ipi_latency
+        }
     }
 }

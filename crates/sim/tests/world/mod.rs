@@ -7,8 +7,8 @@ use std::sync::Arc;
 use cpumax_bandwidth::{Limit, Nanos};
 use cpumax_sched::{CpuMask, Kernel, Nice, NoObserver};
 use cpumax_sim::setup::{
-    Action, GroupIndex, GroupSpec, ObjectIndex, Policy, Program, RunOptions, Setup, Step, TaskIndex,
-    TaskSpec, TimedAction,
+    Action, GroupIndex, GroupSpec, ObjectIndex, Policy, Program, RunOptions, Setup, Step,
+    TaskIndex, TaskSpec, TimedAction,
 };
 use cpumax_sim::{Error, Machine, Outcome, Simulation};
 
@@ -42,8 +42,18 @@ impl World {
     }
 
     pub fn on(machine: Machine) -> Self {
-        let setup = Setup { machine, groups: vec![], tasks: vec![], events: vec![], duration: ms(100) };
-        Self { setup, kernel: Kernel::V6_12, seed: 1 }
+        let setup = Setup {
+            machine,
+            groups: vec![],
+            tasks: vec![],
+            events: vec![],
+            duration: ms(100),
+        };
+        Self {
+            setup,
+            kernel: Kernel::V6_12,
+            seed: 1,
+        }
     }
 
     pub fn kernel(mut self, kernel: Kernel) -> Self {
@@ -70,7 +80,13 @@ impl World {
     pub fn group_with(mut self, path: &str, parent: Option<usize>, limit: Limit) -> Self {
         let parent = parent.map(GroupIndex);
         let path = path.to_string();
-        self.setup.groups.push(GroupSpec { path, parent, limit, weight: 100, created_later: false });
+        self.setup.groups.push(GroupSpec {
+            path,
+            parent,
+            limit,
+            weight: 100,
+            created_later: false,
+        });
         self
     }
 
@@ -79,7 +95,12 @@ impl World {
         self.task_with(name, program, |_| {})
     }
 
-    pub fn task_with(mut self, name: &str, program: Program, change: impl FnOnce(&mut TaskSpec)) -> Self {
+    pub fn task_with(
+        mut self,
+        name: &str,
+        program: Program,
+        change: impl FnOnce(&mut TaskSpec),
+    ) -> Self {
         let mut spec = TaskSpec {
             name: name.to_string(),
             group: None,
@@ -96,12 +117,20 @@ impl World {
     }
 
     pub fn event(mut self, at: Nanos, action: Action) -> Self {
-        self.setup.events.push(TimedAction { at, action, line: None });
+        self.setup.events.push(TimedAction {
+            at,
+            action,
+            line: None,
+        });
         self
     }
 
     pub fn simulation(&self) -> Result<Simulation, Error> {
-        let options = RunOptions { kernel: self.kernel, seed: self.seed, check: true };
+        let options = RunOptions {
+            kernel: self.kernel,
+            seed: self.seed,
+            check: true,
+        };
         Simulation::new(self.setup.clone(), &options, NoObserver)
     }
 
@@ -119,7 +148,10 @@ pub fn forever(steps: Vec<Step>) -> Program {
 }
 
 pub fn once(steps: Vec<Step>) -> Program {
-    Program { steps, times: Some(1) }
+    Program {
+        steps,
+        times: Some(1),
+    }
 }
 
 pub fn spin() -> Program {
