@@ -9,7 +9,7 @@ use cpumax_bandwidth::Nanos;
 use crate::event::{Effect, Observer};
 use crate::flags::Dequeue;
 use crate::topology::DomainLevel;
-use crate::{CpuId, Sched, TaskId, Topology};
+use crate::{CpuId, CpuMask, Sched, TaskId, Topology};
 
 /// How long a task counts as cache-hot after it ran (kernel: `sysctl_sched_migration_cost`).
 const MIGRATION_COST: u64 = 500_000;
@@ -30,6 +30,8 @@ pub(crate) struct Domain {
     pub level: DomainLevel,
     /// The CPUs, in ascending order.
     pub span: Vec<CpuId>,
+    /// The same as a set.
+    mask: CpuMask,
     /// When this CPU balanced here last.
     pub last_balance: Nanos,
     /// Present interval between two balances of an idle CPU.
@@ -58,8 +60,8 @@ impl Domain {
     pub fn of_cpu(topology: &Topology, cpu: CpuId) -> Vec<Self> {
         let domains = topology.domains(cpu).into_iter();
         domains
-            .map(|(level, span)| {
-                let span: Vec<CpuId> = span.iter().collect();
+            .map(|(level, mask)| {
+                let span: Vec<CpuId> = mask.iter().collect();
                 Self {
                     level,
                     last_balance: Nanos::ZERO,
@@ -69,6 +71,7 @@ impl Domain {
                     newidle_success: 256,
                     newidle_ratio: RATIO_ONE / 2,
                     span,
+                    mask,
                 }
             })
             .collect()
@@ -141,7 +144,7 @@ impl<O: Observer> Sched<O> {
 
     /// Some CPU has more than it can run (kernel: `rd->overloaded`).
     fn any_overloaded(&self) -> bool {
-        self.rqs.iter().any(|(_, rq)| rq.nr_running > 1)
+        !self.overloaded.is_empty()
     }
 
     /// What the tick does for balance: the CPU's own, and that of idle CPUs, which do not tick
@@ -352,12 +355,10 @@ impl<O: Observer> Sched<O> {
     ) -> Option<(CpuId, Imbalance)> {
         let domain = &self.rqs[dst].domains[at];
         let local = u64::from(self.rqs[dst].nr_running);
+        // Nothing is taken from a CPU that has a single task.
+        let overloaded = || domain.mask.iter_common(&self.overloaded);
         let others = || {
-            domain
-                .span
-                .iter()
-                .copied()
-                .filter(|&cpu| cpu != dst && self.rqs[cpu].online && !pinned.contains(&cpu))
+            overloaded().filter(|&cpu| cpu != dst && self.rqs[cpu].online && !pinned.contains(&cpu))
         };
         // The first of those with most tasks, or most load.
         let most = |key: &dyn Fn(CpuId) -> u64| {
@@ -370,27 +371,16 @@ impl<O: Observer> Sched<O> {
                 }
             })
         };
-        let running = |cpu: CpuId| u64::from(self.rqs[cpu].nr_running);
         if idle != Idle::No && local == 0 {
-            let (count, src) = most(&running)?;
-            return (count > 1).then(|| {
-                (
-                    src,
-                    Imbalance::Tasks((count - local).div_ceil(2).max(1).min(count - 1)),
-                )
-            });
+            let (count, src) = most(&|cpu| u64::from(self.rqs[cpu].nr_running))?;
+            return Some((
+                src,
+                Imbalance::Tasks((count - local).div_ceil(2).max(1).min(count - 1)),
+            ));
         }
-        let overloaded = |cpu: CpuId| running(cpu) > 1;
-        let load = |cpu: CpuId| {
-            if overloaded(cpu) {
-                self.cpu_load(cpu)
-            } else {
-                0
-            }
-        };
-        let (busiest_load, src) = most(&load)?;
+        let (busiest_load, src) = most(&|cpu| self.cpu_load(cpu))?;
         let local_load = self.cpu_load(dst);
-        if !overloaded(src) || busiest_load * 100 <= local_load * domain.imbalance_pct() {
+        if busiest_load * 100 <= local_load * domain.imbalance_pct() {
             return None;
         }
         let span = domain.span.len() as u64;
@@ -429,13 +419,10 @@ impl<O: Observer> Sched<O> {
         let mut moved = 0;
         let mut all_pinned = self.rqs[src].nr_running > 1;
         let looked_at = NR_MIGRATE.min(self.rqs[src].nr_running as usize);
-        let candidates: Vec<TaskId> = self.rqs[src]
-            .cfs_tasks
-            .iter()
-            .copied()
-            .take(looked_at)
-            .collect();
-        for task in candidates {
+        let mut candidates = core::mem::take(&mut self.candidates);
+        candidates.clear();
+        candidates.extend(self.rqs[src].cfs_tasks.iter().copied().take(looked_at));
+        for &task in &candidates {
             if self.rqs[src].nr_running <= 1 {
                 break;
             }
@@ -463,6 +450,7 @@ impl<O: Observer> Sched<O> {
                 break;
             }
         }
+        self.candidates = candidates;
         (moved, all_pinned)
     }
 

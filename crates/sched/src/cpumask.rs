@@ -64,11 +64,22 @@ impl CpuMask {
 
     /// The CPUs in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = CpuId> + '_ {
-        self.words.iter().enumerate().flat_map(|(index, &word)| {
-            (0..64)
-                .filter(move |bit| word >> bit & 1 == 1)
-                .map(move |bit| CpuId::new(index * 64 + bit))
-        })
+        self.words
+            .iter()
+            .enumerate()
+            .flat_map(|(index, &word)| bits(index, word))
+    }
+
+    /// The CPUs that are in another set as well, in ascending order.
+    pub(crate) fn iter_common<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = CpuId> + 'a {
+        let words = self.words.iter().zip(&other.words).enumerate();
+        words.flat_map(|(index, (&word, &others))| bits(index, word & others))
+    }
+
+    /// Whether one CPU is in the set, and no other.
+    pub(crate) fn is_single(&self) -> bool {
+        let mut used = self.words.iter().filter(|&&word| word != 0);
+        used.next().is_some_and(|word| word.is_power_of_two()) && used.next().is_none()
     }
 
     /// How many CPUs are in the set.
@@ -83,6 +94,18 @@ impl CpuMask {
     pub fn is_empty(&self) -> bool {
         self.words.iter().all(|&word| word == 0)
     }
+}
+
+/// The CPUs of a set's word, in ascending order.
+#[inline]
+fn bits(index: usize, word: u64) -> impl Iterator<Item = CpuId> {
+    let mut left = word;
+    core::iter::from_fn(move || {
+        let bit = left.trailing_zeros() as usize;
+        // Without its lowest bit; of nothing, nothing.
+        left &= left.wrapping_sub(1);
+        (bit < 64).then(|| CpuId::new(index * 64 + bit))
+    })
 }
 
 impl FromIterator<CpuId> for CpuMask {

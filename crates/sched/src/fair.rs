@@ -154,7 +154,7 @@ impl<O: Observer> Sched<O> {
             }
             next = self.entities[entity].parent;
         }
-        self.rqs[cpu].nr_running += 1;
+        self.add_nr_running(cpu, 1);
     }
 
     /// A group entity's slice is the shortest in its queue.
@@ -247,7 +247,7 @@ impl<O: Observer> Sched<O> {
             }
             next = self.entities[entity].parent;
         }
-        self.rqs[cpu].nr_running -= count;
+        self.sub_nr_running(cpu, count);
         true
     }
 

@@ -39,7 +39,7 @@ impl<O: Observer> Sched<O> {
             self.timeline_insert(task_entity);
         }
         self.entities[task_entity].on_rq = true;
-        self.rqs[cpu].nr_running += 1;
+        self.add_nr_running(cpu, 1);
     }
 
     /// Kernel: `dequeue_hierarchy`; `false`: the task is delayed instead.
@@ -97,7 +97,7 @@ impl<O: Observer> Sched<O> {
         if flags.delayed {
             self.finish_delayed_dequeue(task_entity);
         }
-        self.rqs[cpu].nr_running -= 1;
+        self.sub_nr_running(cpu, 1);
         true
     }
 

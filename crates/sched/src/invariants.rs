@@ -266,6 +266,12 @@ impl<O: Observer> Sched<O> {
             "{cpu}: nr_running {} with {fair} + {fifo}",
             rq.nr_running
         );
+        ensure!(
+            self.overloaded.contains(cpu) == (rq.nr_running > 1),
+            14,
+            "{cpu}: overloaded with {}",
+            rq.nr_running
+        );
         if let Some(curr) = rq.curr {
             let t = &self.tasks[curr];
             ensure!(

@@ -20,7 +20,7 @@ impl<O: Observer> Sched<O> {
         let t = &self.tasks[task];
         let prev = t.cpu;
         // A delayed task has not left; one that cannot move need not choose.
-        if t.on_rq || t.policy == Policy::Fifo || t.affinity.count() == 1 {
+        if t.on_rq || t.policy == Policy::Fifo || t.affinity.is_single() {
             return self.allowed_or_any(task, prev);
         }
         self.record_wakee(waker_cpu, task);

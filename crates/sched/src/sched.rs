@@ -17,7 +17,7 @@ use crate::group::{Group, GroupStat};
 use crate::rq::Rq;
 use crate::task::Task;
 use crate::{
-    CfsRqId, CpuId, EntityId, GroupId, Kernel, Preemption, TaskId, Topology, Weight, eevdf,
+    CfsRqId, CpuId, CpuMask, EntityId, GroupId, Kernel, Preemption, TaskId, Topology, Weight, eevdf,
 };
 
 /// What a scheduler is built from.
@@ -60,12 +60,16 @@ pub struct Sched<O: Observer = NoObserver> {
     /// 1 + log2 of the online CPUs, of which at most 8 count.
     pub(crate) tunable_factor: u64,
     pub(crate) online_cpus: usize,
+    /// CPUs with more than one task that could run, so that a search for work need not ask each CPU.
+    pub(crate) overloaded: CpuMask,
     /// Tasks with a slice of their own.
     pub(crate) custom_slices: u32,
     /// Buffer for walks over a hierarchy.
     pub(crate) subtree: Vec<CfsRqId>,
     /// Buffer for the CPUs from which nothing may move in a balance.
     pub(crate) pinned_cpus: Vec<CpuId>,
+    /// Buffer for the tasks that a balance looks at.
+    pub(crate) candidates: Vec<TaskId>,
     /// State of the random choices of load balancing.
     pub(crate) random: u64,
     /// The CPU that the last task was sent to for want of a better one.
@@ -118,9 +122,11 @@ impl<O: Observer> Sched<O> {
             base_slice: 0,
             tunable_factor: 0,
             online_cpus: 0,
+            overloaded: CpuMask::empty(cpus),
             custom_slices: 0,
             subtree: Vec::new(),
             pinned_cpus: Vec::new(),
+            candidates: Vec::new(),
             random: 0,
             distribute_prev: 0,
             nohz_next_balance: Nanos::ZERO,

@@ -252,12 +252,34 @@ impl<O: Observer> Sched<O> {
         }
     }
 
+    /// Kernel: `add_nr_running`.
+    #[inline]
+    pub(crate) fn add_nr_running(&mut self, cpu: CpuId, count: u32) {
+        self.set_nr_running(cpu, self.rqs[cpu].nr_running + count);
+    }
+
+    /// Kernel: `sub_nr_running`.
+    #[inline]
+    pub(crate) fn sub_nr_running(&mut self, cpu: CpuId, count: u32) {
+        self.set_nr_running(cpu, self.rqs[cpu].nr_running - count);
+    }
+
+    #[inline]
+    fn set_nr_running(&mut self, cpu: CpuId, count: u32) {
+        let before = core::mem::replace(&mut self.rqs[cpu].nr_running, count);
+        match (before > 1, count > 1) {
+            (false, true) => self.overloaded.insert(cpu),
+            (true, false) => self.overloaded.remove(cpu),
+            (false, false) | (true, true) => {}
+        }
+    }
+
     /// Puts a task into its class's queues on its CPU (kernel: `enqueue_task`).
     pub(crate) fn enqueue_task(&mut self, task: TaskId, flags: Enqueue) {
         let cpu = self.tasks[task].cpu;
         if self.tasks[task].policy == Policy::Fifo {
             self.rqs[cpu].fifo.push_back(task);
-            self.rqs[cpu].nr_running += 1;
+            self.add_nr_running(cpu, 1);
         } else {
             self.enqueue_task_fair(task, flags);
         }
@@ -271,7 +293,8 @@ impl<O: Observer> Sched<O> {
             let fifo = &mut self.rqs[cpu].fifo;
             let before = fifo.len();
             fifo.retain(|&other| other != task);
-            self.rqs[cpu].nr_running -= (before - self.rqs[cpu].fifo.len()) as u32;
+            let left = (before - fifo.len()) as u32;
+            self.sub_nr_running(cpu, left);
             true
         } else {
             self.dequeue_task_fair(task, flags)

@@ -252,7 +252,7 @@ impl<O: Observer> Sched<O> {
             self.queues[parent].h_nr_runnable -= runnable;
             next = self.entities[entity].parent;
         }
-        self.rqs[cpu].nr_running -= queued;
+        self.sub_nr_running(cpu, queued);
     }
 
     /// Lets a queue run again (kernel: `unthrottle_cfs_rq`).
@@ -398,7 +398,7 @@ impl<O: Observer> Sched<O> {
             }
             next = self.entities[entity].parent;
         }
-        self.rqs[cpu].nr_running += queued;
+        self.add_nr_running(cpu, queued);
     }
 
     /// A queue went from no entity to one: the end of `enqueue_entity`.
