@@ -30,11 +30,34 @@ impl Random {
     }
 }
 
+/// What the core is called for.
+#[derive(Clone, Copy)]
+enum Call {
+    SelectCpu,
+    Wake,
+    Schedule,
+    Tick,
+    /// A period, slack or high-resolution timer, or an IPI that unthrottles.
+    Timer,
+    TaskWork,
+}
+
+impl Call {
+    const NAMES: [&str; 6] = [
+        "select_cpu",
+        "wake",
+        "schedule",
+        "handle_tick",
+        "timers and IPIs",
+        "return_to_user_work",
+    ];
+}
+
 pub struct Host {
     pub sched: Sched,
     pub now: Nanos,
-    /// Calls of the core.
-    pub calls: u64,
+    /// Calls of the core, by kind.
+    calls: [u64; Call::NAMES.len()],
     /// When the high-resolution tick of each CPU fires.
     hrticks: Vec<Option<Nanos>>,
     /// Period and slack timers that are armed; the last one armed of a kind and group counts.
@@ -74,7 +97,7 @@ impl Host {
         Self {
             sched: Sched::new(config, NoObserver),
             now: Nanos::ZERO,
-            calls: 0,
+            calls: [0; Call::NAMES.len()],
             hrticks: vec![None; cpus],
             timers: Vec::new(),
             requests: Vec::new(),
@@ -113,10 +136,35 @@ impl Host {
         self.sched.create_task(params, cpu)
     }
 
+    #[inline]
+    fn count(&mut self, call: Call) {
+        self.calls[call as usize] += 1;
+    }
+
+    /// Calls of the core, softirqs left out.
+    pub fn operations(&self) -> u64 {
+        self.calls.iter().sum()
+    }
+
+    /// Which calls they were, in percent.
+    pub fn mix(&self) -> String {
+        let all = self.operations().max(1) as f64;
+        let parts = Call::NAMES
+            .iter()
+            .zip(self.calls)
+            .map(|(name, calls)| (name, calls as f64 * 100.0 / all));
+        let parts: Vec<String> = parts
+            .filter(|(_, percent)| *percent >= 0.05)
+            .map(|(name, percent)| format!("{percent:.1} % {name}"))
+            .collect();
+        parts.join(", ")
+    }
+
     /// A task's wakeup on behalf of a CPU.
     #[inline]
     pub fn wake(&mut self, task: TaskId, waker: CpuId) {
-        self.calls += 2;
+        self.count(Call::SelectCpu);
+        self.count(Call::Wake);
         let cpu = self.sched.select_cpu(self.now, task, waker, false);
         self.sched.wake(self.now, task, cpu);
         self.carry_out();
@@ -124,7 +172,7 @@ impl Host {
 
     #[inline]
     pub fn schedule(&mut self, cpu: CpuId, leave: Leave) {
-        self.calls += 1;
+        self.count(Call::Schedule);
         self.sched.schedule(self.now, cpu, leave);
         self.carry_out();
     }
@@ -133,7 +181,7 @@ impl Host {
     #[inline]
     pub fn tick(&mut self, cpu: CpuId) {
         if self.sched.curr(cpu).is_some() {
-            self.calls += 1;
+            self.count(Call::Tick);
             self.sched.handle_tick(self.now, cpu);
             self.carry_out();
         }
@@ -164,17 +212,17 @@ impl Host {
             } = self.timers.swap_remove(at);
             match kind {
                 TimerKind::Period => {
-                    self.calls += 1;
+                    self.count(Call::Timer);
                     while self
                         .sched
                         .period_timer_iteration(self.now, cpu, group)
                         .is_some()
                     {
-                        self.calls += 1;
+                        self.count(Call::Timer);
                     }
                 }
                 TimerKind::Slack => {
-                    self.calls += 1;
+                    self.count(Call::Timer);
                     self.sched.handle_slack_timer(self.now, cpu, group);
                 }
             }
@@ -187,7 +235,7 @@ impl Host {
     pub fn fire_hrtick(&mut self, cpu: CpuId) {
         if self.hrticks[cpu.index()].is_some_and(|expires| expires <= self.now) {
             self.hrticks[cpu.index()] = None;
-            self.calls += 1;
+            self.count(Call::Timer);
             self.sched.handle_hrtick(self.now, cpu);
             self.carry_out();
         }
@@ -243,11 +291,11 @@ impl Host {
     pub fn settle(&mut self) {
         loop {
             if let Some(cpu) = self.unthrottles.pop() {
-                self.calls += 1;
+                self.count(Call::Timer);
                 self.sched.handle_unthrottle_ipi(self.now, cpu);
                 self.carry_out();
             } else if let Some(cpu) = self.softirqs.pop() {
-                self.calls += 1;
+                // Part of the tick that raised it.
                 self.sched.handle_softirq(self.now, cpu);
                 self.carry_out();
             } else if let Some(cpu) = self.requests.pop() {
@@ -267,7 +315,7 @@ impl Host {
                 .curr(cpu)
                 .is_some_and(|task| self.sched.has_task_work(task))
             {
-                self.calls += 1;
+                self.count(Call::TaskWork);
                 self.sched.return_to_user_work(self.now, cpu);
                 self.carry_out();
             } else {

@@ -124,6 +124,10 @@ impl Subject for Machines {
         self.simulation.outcome().operations
     }
 
+    fn events(&self) -> Option<u64> {
+        Some(self.simulation.outcome().events)
+    }
+
     fn virtual_time(&self) -> Nanos {
         self.simulation.elapsed()
     }

@@ -79,11 +79,11 @@ impl Messages {
     fn step(&mut self) {
         self.turn = (self.turn + 1) % CPUS;
         if self.turn == 0 {
-            self.host.now = self.host.now + BURST;
+            self.host.now += BURST;
             self.host.fire_timers();
             self.host.settle();
             if self.host.now >= self.next_tick {
-                self.next_tick = self.next_tick + TICK;
+                self.next_tick += TICK;
                 self.tick_all();
             }
         }
@@ -117,7 +117,11 @@ impl Subject for Messages {
     }
 
     fn operations(&self) -> u64 {
-        self.host.calls
+        self.host.operations()
+    }
+
+    fn mix(&self) -> Option<String> {
+        Some(self.host.mix())
     }
 
     fn virtual_time(&self) -> Nanos {

@@ -54,7 +54,7 @@ impl Spinners {
             }
         }
         if ticks {
-            self.next_tick = self.next_tick + TICK;
+            self.next_tick += TICK;
         }
         host.settle();
     }
@@ -68,7 +68,11 @@ impl Subject for Spinners {
     }
 
     fn operations(&self) -> u64 {
-        self.host.calls
+        self.host.operations()
+    }
+
+    fn mix(&self) -> Option<String> {
+        Some(self.host.mix())
     }
 
     fn virtual_time(&self) -> Nanos {
