@@ -230,11 +230,7 @@ impl<O: Observer> Sched<O> {
             return None;
         }
         let span = (i128::from(e.deadline - e.vruntime) * i128::from(e.h_load.0)) >> 20;
-        let from = e
-            .exec_start
-            .0
-            .max(rq.clock.0 - (rq.clock.0 - e.exec_start.0));
-        Some(Nanos(from + (span as i64).max(HRTICK_MIN) as u64))
+        Some(Nanos(e.exec_start.0 + (span as i64).max(HRTICK_MIN) as u64))
     }
 
     /// Whether a task that was queued takes the CPU (kernel: `wakeup_preempt`).

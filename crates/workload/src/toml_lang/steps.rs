@@ -33,47 +33,27 @@ const VERBS: [&str; 16] = [
     "read-all",
     "loop",
 ];
-const KEYS: [&str; 18] = [
-    "run",
-    "run-by-clock",
-    "kernel",
-    "sleep",
-    "timer",
-    "lock",
-    "unlock",
-    "wait",
-    "signal",
-    "broad",
-    "suspend",
-    "resume",
-    "write",
-    "read",
-    "read-all",
-    "loop",
-    "bytes",
-    "steps",
-];
-const ALL: [&str; 19] = [
-    "run",
-    "run-by-clock",
-    "kernel",
-    "sleep",
-    "timer",
-    "lock",
-    "unlock",
-    "wait",
-    "signal",
-    "broad",
-    "suspend",
-    "resume",
-    "write",
-    "read",
-    "read-all",
-    "loop",
-    "yield",
-    "syscall",
-    "spin",
-];
+/// Keys of a step with a value.
+const KEYS: [&str; 18] = verbs_and(["bytes", "steps"]);
+/// All steps.
+const ALL: [&str; 19] = verbs_and(WORDS);
+
+/// The verbs, and more names behind them.
+const fn verbs_and<const MORE: usize, const ALL: usize>(
+    more: [&'static str; MORE],
+) -> [&'static str; ALL] {
+    let mut all = [""; ALL];
+    let mut at = 0;
+    while at < ALL {
+        all[at] = if at < VERBS.len() {
+            VERBS[at]
+        } else {
+            more[at - VERBS.len()]
+        };
+        at += 1;
+    }
+    all
+}
 
 /// Locks, wait queues and pipes by name; each kind has its own names.
 #[derive(Debug, Default)]
