@@ -82,5 +82,5 @@ pub use kernel::{Kernel, PickRule, Preemption, Release, ThrottleModel, UnknownKe
 pub use sched::{RemoveGroupError, Sched, SchedConfig};
 pub use switch::Leave;
 pub use task::{Policy, TaskParams, TaskState};
-pub use topology::{CpuPlace, DomainLevel, Topology};
+pub use topology::{CAPACITY_ONE, CpuPlace, DomainLevel, Topology};
 pub use weight::{Nice, Weight};

@@ -35,6 +35,18 @@ impl<O: Observer> Sched<O> {
         self.allowed_or_any(task, chosen)
     }
 
+    /// Chooses the CPU on which a task that was just created starts, on behalf of the one on
+    /// `parent_cpu` that forked it.
+    pub fn select_cpu_fork(&mut self, now: Nanos, task: TaskId, parent_cpu: CpuId) -> CpuId {
+        self.now = self.now.max(now);
+        self.allowed_or_any(task, parent_cpu)
+    }
+
+    /// CPUs looked at in searches for an idle or a busy one since this was last asked.
+    pub fn take_cpus_searched(&mut self) -> u32 {
+        0
+    }
+
     /// Kernel: `select_fallback_rq`.
     fn allowed_or_any(&mut self, task: TaskId, cpu: CpuId) -> CpuId {
         if self.rqs[cpu].online && self.tasks[task].affinity.contains(cpu) {

@@ -33,7 +33,12 @@ pub struct CpuPlace {
     pub llc: u32,
     /// NUMA node.
     pub node: u32,
+    /// Computing power, [`CAPACITY_ONE`] for the most powerful CPU of the machine.
+    pub capacity: u32,
 }
+
+/// Capacity of the most powerful CPU (kernel: `SCHED_CAPACITY_SCALE`).
+pub const CAPACITY_ONE: u32 = 1024;
 
 impl Topology {
     /// So many CPUs without SMT under one cache, in one node.
@@ -44,6 +49,7 @@ impl Topology {
                     core: cpu as u32,
                     llc: 0,
                     node: 0,
+                    capacity: CAPACITY_ONE,
                 })
                 .collect(),
         }

@@ -38,7 +38,7 @@ use crate::error::Error;
 use crate::event_queue::{Event, EventQueue};
 use crate::machine::Costs;
 use crate::objects::Objects;
-use crate::outcome::{GroupOutcome, Outcome, TaskOutcome};
+use crate::outcome::{GroupOutcome, HandlerTimes, Outcome, TaskOutcome};
 use crate::setup::{GroupIndex, Setup, TaskIndex};
 use crate::task::{Activity, Task};
 
@@ -202,6 +202,9 @@ impl<O: Observer> Simulation<O> {
             tasks: (0..self.visible_tasks)
                 .map(|index| self.task_outcome(TaskIndex(index)))
                 .collect(),
+            semaphores: Vec::new(),
+            hung: Vec::new(),
+            handlers: HandlerTimes::default(),
             events: self.handled,
             operations: self.operations,
         }
@@ -355,7 +358,8 @@ impl<O: Observer> Simulation<O> {
             switches: task.switches,
             responses: task.jobs.responses.clone(),
             wake_latencies: task.jobs.wake_latencies.clone(),
-            exited: task.activity == Activity::Gone,
+            exited: (task.activity == Activity::Gone).then_some(self.since_t0()),
+            rounds: 0,
         }
     }
 

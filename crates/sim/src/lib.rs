@@ -22,5 +22,5 @@ mod task;
 
 pub use engine::{Simulation, T0};
 pub use error::{Error, LockMisuse};
-pub use machine::{BackgroundThread, Costs, Machine};
-pub use outcome::{GroupOutcome, Outcome, TaskOutcome};
+pub use machine::{BackgroundThread, Caches, Costs, Machine};
+pub use outcome::{GroupOutcome, HandlerTimes, HungTask, Outcome, SemaphoreOutcome, TaskOutcome};

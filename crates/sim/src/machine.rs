@@ -3,6 +3,9 @@
 use cpumax_bandwidth::Nanos;
 use cpumax_sched::{Preemption, Release, Topology};
 
+/// Kernel: the default of `hung_task_timeout_secs`.
+pub const HUNG_TASK: Nanos = Nanos::from_secs(120);
+
 /// A machine description.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Machine {
@@ -14,8 +17,14 @@ pub struct Machine {
     pub tick: Nanos,
     /// Preemption mode; `None` takes what the simulated kernel is shipped with.
     pub preemption: Option<Preemption>,
+    /// Speed of a hardware thread while another of its core is busy, in percent of its speed alone.
+    pub smt_percent: u32,
+    /// What it costs to get data that another CPU has written.
+    pub caches: Caches,
     /// What things cost.
     pub costs: Costs,
+    /// A task that has waited uninterruptibly for so long is reported (kernel: `hung_task_timeout_secs`).
+    pub hung_task: Nanos,
     /// Kernel threads that run beside any workload. They matter in small ways: they end ties, and an idle
     /// CPU that one of them wakes looks for work when it goes idle again.
     pub background: Vec<BackgroundThread>,
@@ -34,6 +43,26 @@ pub struct BackgroundThread {
     pub run: Nanos,
     /// Sleep between two times.
     pub sleep: Nanos,
+}
+
+/// Time to get one cache line that another CPU wrote last, by where that CPU is, and how many lines an
+/// operation shares with the CPU that did the last one on the same object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Caches {
+    /// From a core under the same last-level cache.
+    pub same_llc: Nanos,
+    /// From another last-level cache of the node.
+    pub same_node: Nanos,
+    /// From another node.
+    pub other_node: Nanos,
+    /// Lines that a pipe's reads and writes share.
+    pub pipe_lines: u32,
+    /// Lines that the reads and writes of a Unix socket share.
+    pub socket_lines: u32,
+    /// Lines that sending and receiving a UDP datagram share.
+    pub udp_lines: u32,
+    /// Lines of the target's run queue that a wakeup of a task on another CPU touches.
+    pub wakeup_lines: u32,
 }
 
 /// Time that a CPU spends on kernel work, in nanoseconds. Each is charged to whoever runs on that CPU.
@@ -61,6 +90,22 @@ pub struct Costs {
     pub pipe_read: Nanos,
     /// A pipe write without waiting or waking, in addition to `syscall`.
     pub pipe_write: Nanos,
+    /// Writing to a Unix stream socket without waiting or waking, in addition to `syscall`.
+    pub socket_write: Nanos,
+    /// Reading from one, likewise.
+    pub socket_read: Nanos,
+    /// Sending a datagram up to the loopback device, in addition to `syscall`.
+    pub udp_send: Nanos,
+    /// The receive softirq for one datagram, up to the receiver's wakeup.
+    pub udp_softirq: Nanos,
+    /// Taking a datagram out of the receive buffer, in addition to `syscall`.
+    pub udp_receive: Nanos,
+    /// Taking or releasing a mutex or a read-write semaphore that nobody else wants.
+    pub lock: Nanos,
+    /// Starting a task.
+    pub fork: Nanos,
+    /// Looking at one CPU in a search for an idle or a busy one.
+    pub cpu_search: Nanos,
     /// Going to sleep and being put back, kernel side, in addition to `syscall` and the switch.
     pub block: Nanos,
     /// Arming a timer and going to sleep in `nanosleep`.
@@ -93,6 +138,9 @@ impl Machine {
             topology: Topology::flat(cpus),
             tick: Nanos::from_millis(4),
             preemption: None,
+            smt_percent: 100,
+            caches: Caches::NONE,
+            hung_task: HUNG_TASK,
             costs: Costs {
                 // A tick due at 1.404000000 s reads the clock at 1.404000256 s.
                 interrupt_entry: Nanos(300),
@@ -111,6 +159,15 @@ impl Machine {
                 // hackbench's receivers take 1.4 us a message, its senders 1.9 us (6.12).
                 pipe_read: Nanos(900),
                 pipe_write: Nanos(1400),
+                // Not measured there: about what a pipe costs, and the way through the stack for UDP.
+                socket_write: Nanos(1800),
+                socket_read: Nanos(1200),
+                udp_send: Nanos(2500),
+                udp_softirq: Nanos(1500),
+                udp_receive: Nanos(1200),
+                lock: Nanos::ZERO,
+                fork: Nanos::ZERO,
+                cpu_search: Nanos::ZERO,
                 block: Nanos::from_micros(1),
                 sleep: Nanos::from_micros(2),
                 period_timer: Nanos::from_micros(1),
@@ -141,10 +198,26 @@ impl Machine {
             topology: Topology::flat(cpus),
             tick: Nanos::from_millis(4),
             preemption: None,
+            smt_percent: 100,
+            caches: Caches::NONE,
+            hung_task: HUNG_TASK,
             costs: Costs::ZERO,
             background: Vec::new(),
         }
     }
+}
+
+impl Caches {
+    /// Data is everywhere at once.
+    pub const NONE: Self = Self {
+        same_llc: Nanos::ZERO,
+        same_node: Nanos::ZERO,
+        other_node: Nanos::ZERO,
+        pipe_lines: 0,
+        socket_lines: 0,
+        udp_lines: 0,
+        wakeup_lines: 0,
+    };
 }
 
 impl Costs {
@@ -161,6 +234,14 @@ impl Costs {
         syscall: Nanos::ZERO,
         pipe_read: Nanos::ZERO,
         pipe_write: Nanos::ZERO,
+        socket_write: Nanos::ZERO,
+        socket_read: Nanos::ZERO,
+        udp_send: Nanos::ZERO,
+        udp_softirq: Nanos::ZERO,
+        udp_receive: Nanos::ZERO,
+        lock: Nanos::ZERO,
+        fork: Nanos::ZERO,
+        cpu_search: Nanos::ZERO,
         block: Nanos::ZERO,
         sleep: Nanos::ZERO,
         period_timer: Nanos::ZERO,

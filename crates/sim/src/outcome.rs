@@ -3,6 +3,8 @@
 use cpumax_bandwidth::{CpuStat, Nanos};
 use cpumax_sched::Kernel;
 
+use crate::setup::TaskIndex;
+
 /// The result of a simulation, as far as it has come.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
@@ -16,6 +18,13 @@ pub struct Outcome {
     pub groups: Vec<GroupOutcome>,
     /// Tasks in the order of the setup.
     pub tasks: Vec<TaskOutcome>,
+    /// Read-write semaphores by their number.
+    pub semaphores: Vec<SemaphoreOutcome>,
+    /// Tasks that waited uninterruptibly for longer than the machine's `hung_task`, in the order of the
+    /// reports.
+    pub hung: Vec<HungTask>,
+    /// How long interrupt handlers took.
+    pub handlers: HandlerTimes,
     /// Events of the machine that were handled.
     pub events: u64,
     /// Calls of the scheduler core.
@@ -52,6 +61,41 @@ pub struct TaskOutcome {
     pub responses: Vec<Nanos>,
     /// From each job's release to its first instruction, in order.
     pub wake_latencies: Vec<Nanos>,
-    /// Whether its program came to its end.
-    pub exited: bool,
+    /// When it exited, counted from T0; `None` if it has not.
+    pub exited: Option<Nanos>,
+    /// How often it went through the steps of its program to the end.
+    pub rounds: u64,
+}
+
+/// What happened at a read-write semaphore.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SemaphoreOutcome {
+    /// How long each writer waited until it had the semaphore, in order.
+    pub writer_waits: Vec<Nanos>,
+    /// How long each reader that had to wait did, in order.
+    pub reader_waits: Vec<Nanos>,
+    /// The most readers that waited at one time.
+    pub most_waiting_readers: u32,
+}
+
+/// A report of the hung-task detector (kernel: `check_hung_task`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HungTask {
+    /// Which task.
+    pub task: TaskIndex,
+    /// When it was reported, counted from T0.
+    pub reported: Nanos,
+    /// For how long it had waited then.
+    pub blocked: Nanos,
+}
+
+/// Durations of bandwidth control's handlers, in order, from the first instruction to the last.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HandlerTimes {
+    /// `sched_cfs_period_timer`.
+    pub period_timer: Vec<Nanos>,
+    /// `distribute_cfs_runtime`, from the period timer or the slack timer.
+    pub distribute: Vec<Nanos>,
+    /// The IPI handler that unthrottles a CPU's queues (`__cfsb_csd_unthrottle`).
+    pub unthrottle: Vec<Nanos>,
 }

@@ -143,6 +143,16 @@ impl CompiledProgram {
                 Step::Lock(mutex) => Instruction::Call(Call::Lock(mutex)),
                 Step::Unlock(mutex) => Instruction::Call(Call::Unlock(mutex)),
                 Step::Yield => Instruction::Call(Call::Yield),
+                // Not there yet.
+                Step::Fork(_)
+                | Step::SocketWrite(..)
+                | Step::SocketReadAll(..)
+                | Step::UdpSend(..)
+                | Step::UdpReceive(_)
+                | Step::ReadLock(_)
+                | Step::ReadUnlock(_)
+                | Step::WriteLock(_)
+                | Step::WriteUnlock(_) => Instruction::Call(Call::Nothing),
             };
             self.code.push(Op::Do(instruction));
         }

@@ -33,6 +33,8 @@ pub struct Setup {
     pub events: Vec<TimedAction>,
     /// Simulated time from T0 to the reading of the statistics.
     pub duration: Nanos,
+    /// The run is over, before `duration`, once every task has exited.
+    pub ends_with_tasks: bool,
 }
 
 /// A task group, named by its cgroup path.
@@ -63,12 +65,21 @@ pub struct TaskSpec {
     pub policy: Policy,
     /// CPUs it may use; `None` is all.
     pub affinity: Option<CpuMask>,
-    /// When it starts, counted from T0. It sleeps until then.
-    pub start: Nanos,
+    /// When it starts.
+    pub start: Start,
     /// A kernel thread never returns to user mode.
     pub kernel_thread: bool,
     /// What it does.
     pub program: Arc<Program>,
+}
+
+/// When a task starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// At this time, counted from T0. It exists from before T0 on and sleeps until then.
+    At(Nanos),
+    /// When another task forks it ([`Step::Fork`]); it does not exist before.
+    Forked,
 }
 
 /// Scheduling policies that the simulator knows.
@@ -137,6 +148,27 @@ pub enum Step {
     Unlock(ObjectIndex),
     /// `sched_yield`.
     Yield,
+    /// Start this task, which must be [`Start::Forked`] and not started yet.
+    Fork(TaskIndex),
+    /// Write so many bytes to a Unix stream socket; waits while its buffer is full.
+    SocketWrite(ObjectIndex, u32),
+    /// Read exactly so many bytes from a Unix stream socket, with as many calls as it takes; waits while
+    /// it is empty.
+    SocketReadAll(ObjectIndex, u32),
+    /// Send a datagram of so many bytes to a UDP socket of this machine. The sender's CPU carries it
+    /// through the receive softirq before the call returns; one that finds the receive buffer full is
+    /// dropped.
+    UdpSend(ObjectIndex, u32),
+    /// Receive one datagram from a UDP socket; waits while there is none.
+    UdpReceive(ObjectIndex),
+    /// `percpu_down_read`: held across the following steps, in kernel mode, until `ReadUnlock`.
+    ReadLock(ObjectIndex),
+    /// `percpu_up_read`.
+    ReadUnlock(ObjectIndex),
+    /// `percpu_down_write`: waits for all readers; readers that come after it wait for it.
+    WriteLock(ObjectIndex),
+    /// `percpu_up_write`.
+    WriteUnlock(ObjectIndex),
     /// Repeat inner steps.
     Repeat(u64, Vec<Step>),
 }

@@ -88,7 +88,7 @@ fn costs_are_the_tasks_time_but_not_its_work() {
     ]);
     let outcome = World::lab(1).task("t", program).run();
     let task = &outcome.tasks[0];
-    assert!(task.exited);
+    assert!(task.exited.is_some());
     // Ticks at 4 and 8 ms fall into the run and are part of it; the calls come on top.
     assert!(
         task.user_time < ms(10) && task.user_time > ms(10) - us(30),
@@ -149,7 +149,7 @@ fn a_writer_waits_for_room() {
     let writer = once(vec![Step::Repeat(40, vec![Step::PipeWrite(pipe, 4096)])]);
     let reader = forever(vec![Step::Sleep(ms(1)), Step::PipeReadAll(pipe, 4096)]);
     let outcome = World::ideal(2).task("w", writer).task("r", reader).run();
-    assert!(outcome.tasks[0].exited);
+    assert!(outcome.tasks[0].exited.is_some());
     // 16 pages fit; then a page of room comes each ms, and each is waited for.
     assert_eq!(outcome.tasks[0].wakeups, 1 + 24);
 }
@@ -192,7 +192,7 @@ fn waiters_are_woken_in_order_or_all() {
             .outcome()
             .tasks
             .iter()
-            .filter(|task| task.exited)
+            .filter(|task| task.exited.is_some())
             .count()
     };
     simulation.run_until(us(500)).unwrap();
@@ -223,13 +223,19 @@ fn a_mutex_is_held_by_one_at_a_time() {
         .task("c", worker());
     let mut simulation = world.simulation().unwrap();
     simulation.run_until(us(8999)).unwrap();
-    assert!(!simulation.outcome().tasks.iter().all(|task| task.exited));
+    assert!(
+        !simulation
+            .outcome()
+            .tasks
+            .iter()
+            .all(|task| task.exited.is_some())
+    );
     let outcome = simulation.run().unwrap();
     assert!(
         outcome
             .tasks
             .iter()
-            .all(|task| task.exited && task.cpu_time == us(3003)),
+            .all(|task| task.exited.is_some() && task.cpu_time == us(3003)),
         "{outcome:?}"
     );
 }
@@ -265,7 +271,11 @@ fn a_program_that_takes_no_time_is_an_error() {
             "{program:?}: {result:?}"
         );
     }
-    assert!(World::ideal(1).task("empty", forever(vec![])).run().tasks[0].exited);
+    assert!(
+        World::ideal(1).task("empty", forever(vec![])).run().tasks[0]
+            .exited
+            .is_some()
+    );
 }
 
 #[test]

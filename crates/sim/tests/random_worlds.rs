@@ -9,7 +9,7 @@ mod world;
 use cpumax_bandwidth::{Limit, Nanos};
 use cpumax_sched::{CpuId, CpuMask, Kernel, Nice, Preemption};
 use cpumax_sim::Machine;
-use cpumax_sim::setup::{Action, GroupIndex, GroupSpec, Policy, Program, Step};
+use cpumax_sim::setup::{Action, GroupIndex, GroupSpec, Policy, Program, Start, Step};
 use rand_core::Rng;
 use rand_pcg::Lcg64Xsh32;
 use world::{World, ms, object, task_index, us};
@@ -174,7 +174,7 @@ impl Draw {
                 spec.policy =
                     self.pick(&[Policy::Normal, Policy::Normal, Policy::Batch, Policy::Idle]);
                 spec.affinity = self.one_in(3).then(|| self.mask(cpus));
-                spec.start = Nanos(self.below(10_000_000) as u64);
+                spec.start = Start::At(Nanos(self.below(10_000_000) as u64));
                 spec.kernel_thread = self.one_in(12);
             });
         }

@@ -81,6 +81,7 @@ impl Draft {
                 tasks: self.tasks.specs,
                 events,
                 duration: self.duration,
+                ends_with_tasks: false,
             },
             group_names: self.groups.names,
             sample: self.sample,

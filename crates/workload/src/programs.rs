@@ -68,7 +68,10 @@ pub(crate) fn takes_time(steps: &[Step], costs: &Costs) -> bool {
         | Step::PipeWrite(..)
         | Step::PipeRead(..)
         | Step::PipeReadAll(..)
-        | Step::Wait(_) => true,
+        | Step::Wait(_)
+        | Step::SocketWrite(..)
+        | Step::SocketReadAll(..)
+        | Step::UdpReceive(_) => true,
         Step::RunKernel(_)
         | Step::RunByClock(_)
         | Step::Sleep(_)
@@ -77,6 +80,12 @@ pub(crate) fn takes_time(steps: &[Step], costs: &Costs) -> bool {
         | Step::WakeOne(_)
         | Step::Lock(_)
         | Step::Unlock(_)
+        | Step::Fork(_)
+        | Step::UdpSend(..)
+        | Step::ReadLock(_)
+        | Step::ReadUnlock(_)
+        | Step::WriteLock(_)
+        | Step::WriteUnlock(_)
         | Step::Yield => costs.syscall > Nanos::ZERO,
     })
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use cpumax_bandwidth::Nanos;
 use cpumax_sched::{CpuId, CpuMask, Nice};
-use cpumax_sim::setup::{GroupIndex, ObjectIndex, Policy, Program, TaskIndex, TaskSpec};
+use cpumax_sim::setup::{GroupIndex, ObjectIndex, Policy, Program, Start, TaskIndex, TaskSpec};
 
 use crate::duration::LONGEST;
 use crate::error::Result;
@@ -253,7 +253,7 @@ impl Tasks {
                     Some(std::iter::once(cpus[copy as usize % cpus.len()]).collect())
                 }
             },
-            start: plan.start + plan.stagger * copy,
+            start: Start::At(plan.start + plan.stagger * copy),
             kernel_thread: plan.kernel_thread,
             program,
         });

@@ -2,7 +2,7 @@
 
 use cpumax_bandwidth::{Limit, Nanos};
 use cpumax_sched::{CpuMask, Kernel, Nice};
-use cpumax_sim::setup::{Action, GroupIndex, Policy, Program, Setup, Step, TaskIndex};
+use cpumax_sim::setup::{Action, GroupIndex, Policy, Program, Setup, Start, Step, TaskIndex};
 use cpumax_workload::{Scenario, read_scenario};
 
 fn read(text: &str, file_name: &str) -> Scenario {
@@ -451,6 +451,9 @@ fn copies_share_a_program_and_take_cpus_in_turn() {
         .map(cpumax_sched::CpuId::index)
         .collect();
     assert_eq!(cpus, [1, 3, 1]);
-    let starts: Vec<u64> = tasks.iter().map(|task| task.start.as_millis()).collect();
-    assert_eq!(starts, [1, 3, 5]);
+    let starts: Vec<Start> = tasks.iter().map(|task| task.start).collect();
+    assert_eq!(
+        starts,
+        [1, 3, 5].map(|at| Start::At(Nanos::from_millis(at)))
+    );
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cpumax_bandwidth::{Limit, Nanos};
 use cpumax_sched::{Kernel, Nice, NoObserver};
 use cpumax_sim::setup::{
-    GroupIndex, GroupSpec, ObjectIndex, Policy, Program, RunOptions, Setup, Step, TaskSpec,
+    GroupIndex, GroupSpec, ObjectIndex, Policy, Program, RunOptions, Setup, Start, Step, TaskSpec,
 };
 use cpumax_sim::{Machine, Simulation};
 
@@ -33,6 +33,7 @@ impl Machines {
             tasks: Vec::new(),
             events: Vec::new(),
             duration: FOR_EVER,
+            ends_with_tasks: false,
         };
         for _ in 0..4 {
             setup.tasks.push(task(0, vec![Step::Spin]));
@@ -53,6 +54,7 @@ impl Machines {
             tasks: Vec::new(),
             events: Vec::new(),
             duration: FOR_EVER,
+            ends_with_tasks: false,
         };
         for club in 0..CLUBS {
             setup
@@ -105,7 +107,7 @@ fn task(group: usize, steps: Vec<Step>) -> TaskSpec {
         nice: Nice::default(),
         policy: Policy::Normal,
         affinity: None,
-        start: Nanos::ZERO,
+        start: Start::At(Nanos::ZERO),
         kernel_thread: false,
         program: Arc::new(Program { steps, times: None }),
     }

@@ -2,7 +2,7 @@
 //! 40, every second one in a group with a quota.
 
 use cpumax_bandwidth::Nanos;
-use cpumax_sched::{CpuId, CpuPlace, Kernel, Leave, TaskId, Topology};
+use cpumax_sched::{CAPACITY_ONE, CpuId, CpuPlace, Kernel, Leave, TaskId, Topology};
 
 use crate::Subject;
 use crate::host::{Host, Random, TICK};
@@ -26,6 +26,7 @@ pub fn topology() -> Topology {
             core,
             llc: core / 8,
             node: core / 96,
+            capacity: CAPACITY_ONE,
         }
     };
     Topology {

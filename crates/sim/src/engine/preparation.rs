@@ -16,7 +16,7 @@ use crate::objects::Objects;
 use crate::program::{Call, CompiledProgram};
 use crate::seed::Seed;
 use crate::setup::{
-    Action, GroupIndex, Policy, Program, RunOptions, Setup, Step, TaskIndex, TaskSpec,
+    Action, GroupIndex, Policy, Program, RunOptions, Setup, Start, Step, TaskIndex, TaskSpec,
 };
 use crate::task::{Activity, AfterWakes, Jobs, Task, Transfer, UserWork};
 
@@ -202,7 +202,11 @@ impl<O: Observer> Simulation<O> {
 
 /// A task that sleeps until its start.
 fn new_task(id: cpumax_sched::TaskId, spec: &TaskSpec, program: Arc<CompiledProgram>) -> Task {
-    let start = T0 + spec.start;
+    let at = match spec.start {
+        Start::At(at) => at,
+        Start::Forked => Nanos::ZERO,
+    };
+    let start = T0 + at;
     Task {
         id,
         group: spec.group,
@@ -211,7 +215,7 @@ fn new_task(id: cpumax_sched::TaskId, spec: &TaskSpec, program: Arc<CompiledProg
         program,
         activity: Activity::Asleep,
         user: UserWork::Next,
-        call: Call::Sleep(spec.start),
+        call: Call::Sleep(at),
         transfer: Transfer::default(),
         wakes: [None; 2],
         after_wakes: AfterWakes::Leave,
@@ -328,7 +332,7 @@ fn add_background(setup: &mut Setup, release: Release, seed: &mut Seed) {
                 nice: Nice::default(),
                 policy: Policy::Normal,
                 affinity: home.map(|cpu| [CpuId::new(cpu)].into_iter().collect()),
-                start: seed.background_phase(thread.sleep),
+                start: Start::At(seed.background_phase(thread.sleep)),
                 kernel_thread: true,
                 program: Arc::clone(&program),
             });

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use cpumax_bandwidth::{Limit, Nanos};
 use cpumax_sched::{CpuMask, Kernel, Nice, NoObserver};
 use cpumax_sim::setup::{
-    Action, GroupIndex, GroupSpec, ObjectIndex, Policy, Program, RunOptions, Setup, Step,
+    Action, GroupIndex, GroupSpec, ObjectIndex, Policy, Program, RunOptions, Setup, Start, Step,
     TaskIndex, TaskSpec, TimedAction,
 };
 use cpumax_sim::{Error, Machine, Outcome, Simulation};
@@ -48,6 +48,7 @@ impl World {
             tasks: vec![],
             events: vec![],
             duration: ms(100),
+            ends_with_tasks: false,
         };
         Self {
             setup,
@@ -107,7 +108,7 @@ impl World {
             nice: Nice::default(),
             policy: Policy::Normal,
             affinity: None,
-            start: Nanos::ZERO,
+            start: Start::At(Nanos::ZERO),
             kernel_thread: false,
             program: Arc::new(program),
         };

@@ -1,7 +1,7 @@
 //! `[machine]`: CPUs, what they share, the tick, preemption, costs.
 
 use cpumax_bandwidth::Nanos;
-use cpumax_sched::{CpuPlace, Preemption, Topology};
+use cpumax_sched::{CAPACITY_ONE, CpuPlace, Preemption, Topology};
 use cpumax_sim::machine::{Costs, Machine};
 
 use super::fields::{Field, Fields};
@@ -110,6 +110,7 @@ fn read_topology(fields: &Fields<'_>, cpus: usize) -> Result<Topology> {
         core: (cpu / core) as u32,
         llc: (cpu / llc) as u32,
         node: (cpu / node) as u32,
+        capacity: CAPACITY_ONE,
     };
     Ok(Topology {
         cpus: (0..cpus).map(place).collect(),
@@ -133,7 +134,7 @@ fn bounded(field: &Field<'_>, least: Nanos) -> Result<Nanos> {
 }
 
 /// The names of [`Costs`], in its order.
-const COST_KEYS: [&str; 20] = [
+const COST_KEYS: [&str; 28] = [
     "interrupt-entry",
     "ipi-latency",
     "tick",
@@ -145,6 +146,14 @@ const COST_KEYS: [&str; 20] = [
     "syscall",
     "pipe-read",
     "pipe-write",
+    "socket-write",
+    "socket-read",
+    "udp-send",
+    "udp-softirq",
+    "udp-receive",
+    "lock",
+    "fork",
+    "cpu-search",
     "block",
     "sleep",
     "period-timer",
@@ -170,6 +179,14 @@ fn read_costs(field: &Field<'_>, costs: &mut Costs) -> Result<()> {
             "syscall" => &mut costs.syscall,
             "pipe-read" => &mut costs.pipe_read,
             "pipe-write" => &mut costs.pipe_write,
+            "socket-write" => &mut costs.socket_write,
+            "socket-read" => &mut costs.socket_read,
+            "udp-send" => &mut costs.udp_send,
+            "udp-softirq" => &mut costs.udp_softirq,
+            "udp-receive" => &mut costs.udp_receive,
+            "lock" => &mut costs.lock,
+            "fork" => &mut costs.fork,
+            "cpu-search" => &mut costs.cpu_search,
             "block" => &mut costs.block,
             "sleep" => &mut costs.sleep,
             "period-timer" => &mut costs.period_timer,
