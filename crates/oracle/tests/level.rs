@@ -7,7 +7,7 @@ use cpumax_oracle::{Phases, Row, predict, read_experiments};
 
 /// Rows within the tolerances, in whole percent of all. Raise it when the simulator gets better; a change
 /// that lowers it makes some prediction worse.
-const LEVEL_PERCENT: usize = 83;
+const LEVEL_PERCENT: usize = 85;
 
 /// Half of what `cpumax oracle` takes unless asked otherwise, and as many as a range needs.
 const PHASES: Phases = Phases {

@@ -2,17 +2,20 @@
 //!
 //! Kernel: `sched_balance_rq` and its callers in `fair.c`.
 
-use alloc::vec::Vec;
+mod domain;
+mod statistics;
 
 use cpumax_bandwidth::Nanos;
 
 use crate::event::{Effect, Observer};
 use crate::flags::Dequeue;
-use crate::topology::DomainLevel;
-use crate::{CpuId, CpuMask, Sched, TaskId, Topology};
+use crate::{CpuId, Sched, TaskId};
+
+pub(crate) use domain::Domain;
+pub(crate) use statistics::{GroupStatistics, GroupType, Imbalance, adjust_numa_imbalance};
 
 /// How long a task counts as cache-hot after it ran (kernel: `sysctl_sched_migration_cost`).
-const MIGRATION_COST: u64 = 500_000;
+pub(crate) const MIGRATION_COST: u64 = 500_000;
 /// Tasks moved in one go at the most (kernel: `sysctl_sched_nr_migrate`).
 const NR_MIGRATE: usize = 32;
 /// The longest interval after balances in which no task may move.
@@ -24,83 +27,15 @@ const BLOCKED_LOAD_PERIOD: Nanos = Nanos::from_millis(32);
 /// One for the rate at which newly idle balancing succeeds.
 const RATIO_ONE: u32 = 1024;
 
-/// CPUs that balance among each other (kernel: `struct sched_domain`).
-#[derive(Clone, Debug)]
-pub(crate) struct Domain {
-    pub level: DomainLevel,
-    /// The CPUs, in ascending order.
-    pub span: Vec<CpuId>,
-    /// The same as a set.
-    mask: CpuMask,
-    /// When this CPU balanced here last.
-    pub last_balance: Nanos,
-    /// Present interval between two balances of an idle CPU.
-    pub balance_interval: Nanos,
-    /// Balances in a row that should have moved something and did not.
-    pub failures: u32,
-    /// Newly idle balances, and those that pulled; halved together at 1024.
-    newidle_calls: u32,
-    newidle_success: u32,
-    /// Probability, of 1024, that a newly idle CPU looks here.
-    newidle_ratio: u32,
-}
-
 /// Why a CPU balances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Idle {
+pub(crate) enum Idle {
     /// It runs something.
     No,
     /// It has been idle.
     Yes,
     /// It is about to go idle.
     Newly,
-}
-
-impl Domain {
-    pub fn of_cpu(topology: &Topology, cpu: CpuId) -> Vec<Self> {
-        let domains = topology.domains(cpu).into_iter();
-        domains
-            .map(|(level, mask)| {
-                let span: Vec<CpuId> = mask.iter().collect();
-                Self {
-                    level,
-                    last_balance: Nanos::ZERO,
-                    balance_interval: Self::min_interval(&span),
-                    failures: 0,
-                    newidle_calls: 512,
-                    newidle_success: 256,
-                    newidle_ratio: RATIO_ONE / 2,
-                    span,
-                    mask,
-                }
-            })
-            .collect()
-    }
-
-    /// A millisecond a CPU.
-    fn min_interval(span: &[CpuId]) -> Nanos {
-        Nanos(span.len() as u64 * 1_000_000)
-    }
-
-    /// How far loads may differ, in percent.
-    fn imbalance_pct(&self) -> u64 {
-        if self.level == DomainLevel::Smt {
-            110
-        } else {
-            117
-        }
-    }
-
-    /// Counts a newly idle balance (kernel: `update_newidle_stats`).
-    fn count_newidle(&mut self, success: u32) {
-        self.newidle_calls += 1;
-        self.newidle_success += success;
-        if self.newidle_calls >= RATIO_ONE {
-            self.newidle_ratio = self.newidle_success.min(RATIO_ONE);
-            self.newidle_calls /= 2;
-            self.newidle_success /= 2;
-        }
-    }
 }
 
 impl<O: Observer> Sched<O> {
@@ -119,12 +54,18 @@ impl<O: Observer> Sched<O> {
         if !self.rqs[cpu].online {
             return false;
         }
+        self.rqs[cpu].idle_stamp = Some(self.rqs[cpu].clock);
         if !self.any_overloaded() {
             self.update_idle_averages();
             return false;
         }
         self.update_blocked_averages(cpu);
+        let mut spent = Nanos::ZERO;
         for at in 0..self.rqs[cpu].domains.len() {
+            // The search would take longer than the CPU is likely to be idle.
+            if self.rqs[cpu].avg_idle < spent + self.rqs[cpu].domains[at].max_newidle_cost {
+                break;
+            }
             let chance = self.random() % RATIO_ONE;
             let ratio = self.rqs[cpu].domains[at].newidle_ratio;
             if chance > ratio {
@@ -133,13 +74,24 @@ impl<O: Observer> Sched<O> {
             }
             // A try that was made with probability p stands for 1/p tries.
             let weight = RATIO_ONE.div_ceil(ratio + 1);
+            let before = self.cpus_searched;
             let pulled = self.load_balance(cpu, at, Idle::Newly) > 0;
+            let cost = self.search_time(self.cpus_searched - before);
+            spent += cost;
+            let now = self.now;
+            self.rqs[cpu].domains[at].note_newidle_cost(now, cost);
             self.rqs[cpu].domains[at].count_newidle(if pulled { weight } else { 0 });
             if pulled || self.rqs[cpu].nr_running > 0 {
                 break;
             }
         }
-        self.rqs[cpu].nr_running > 0
+        let longest = &mut self.rqs[cpu].max_idle_balance_cost;
+        *longest = (*longest).max(spent);
+        let found = self.rqs[cpu].nr_running > 0;
+        if found {
+            self.rqs[cpu].idle_stamp = None;
+        }
+        found
     }
 
     /// Some CPU has more than it can run (kernel: `rd->overloaded`).
@@ -218,6 +170,11 @@ impl<O: Observer> Sched<O> {
                 aged = true;
             }
             self.rqs[cpu].domains[at].last_balance = self.now;
+            if !self.should_balance(cpu, at) {
+                self.relax(cpu, at, idle, false);
+                // Nor does it fall to this CPU to balance what is larger.
+                break;
+            }
             if let Some((src, imbalance)) = self.find_busiest_or_relax(cpu, at, idle) {
                 self.rqs[cpu].pulls.push(Pull {
                     at,
@@ -321,7 +278,7 @@ impl<O: Observer> Sched<O> {
             // Newly idle failures do not count: they would come too often.
             domain.failures += 1;
         }
-        domain.balance_interval = Domain::min_interval(&domain.span);
+        domain.balance_interval = Domain::min_interval(domain.span.len());
         moved
     }
 
@@ -337,63 +294,11 @@ impl<O: Observer> Sched<O> {
         let longest = if pinned {
             MAX_PINNED_INTERVAL
         } else {
-            Domain::min_interval(&domain.span) * 2
+            Domain::min_interval(domain.span.len()) * 2
         };
         if domain.balance_interval < longest {
             domain.balance_interval = domain.balance_interval * 2;
         }
-    }
-
-    /// The CPU to take from, and how much (kernel: `sched_balance_find_src_group`,
-    /// `sched_balance_find_src_rq`).
-    fn find_busiest(
-        &self,
-        dst: CpuId,
-        at: usize,
-        idle: Idle,
-        pinned: &[CpuId],
-    ) -> Option<(CpuId, Imbalance)> {
-        let domain = &self.rqs[dst].domains[at];
-        let local = u64::from(self.rqs[dst].nr_running);
-        // Nothing is taken from a CPU that has a single task.
-        let overloaded = || domain.mask.iter_common(&self.overloaded);
-        let others = || {
-            overloaded().filter(|&cpu| cpu != dst && self.rqs[cpu].online && !pinned.contains(&cpu))
-        };
-        // The first of those with most tasks, or most load.
-        let most = |key: &dyn Fn(CpuId) -> u64| {
-            others().fold(None, |best: Option<(u64, CpuId)>, cpu| {
-                let value = key(cpu);
-                if best.is_none_or(|(highest, _)| value > highest) {
-                    Some((value, cpu))
-                } else {
-                    best
-                }
-            })
-        };
-        if idle != Idle::No && local == 0 {
-            let (count, src) = most(&|cpu| u64::from(self.rqs[cpu].nr_running))?;
-            return Some((
-                src,
-                Imbalance::Tasks((count - local).div_ceil(2).max(1).min(count - 1)),
-            ));
-        }
-        let (busiest_load, src) = most(&|cpu| self.cpu_load(cpu))?;
-        let local_load = self.cpu_load(dst);
-        if busiest_load * 100 <= local_load * domain.imbalance_pct() {
-            return None;
-        }
-        let span = domain.span.len() as u64;
-        let average = domain
-            .span
-            .iter()
-            .map(|&cpu| self.cpu_load(cpu))
-            .sum::<u64>()
-            / span;
-        let imbalance = busiest_load
-            .saturating_sub(average)
-            .min(average.saturating_sub(local_load));
-        (imbalance > 0).then_some((src, Imbalance::Load(imbalance)))
     }
 
     /// Moves tasks from one CPU to another, the least recently run first; returns how many, and whether
@@ -441,6 +346,13 @@ impl<O: Observer> Sched<O> {
                         continue;
                     }
                     *room = room.saturating_sub(load);
+                }
+                Imbalance::Util(room) => {
+                    let util = self.entities[self.tasks[task].entity].avg.util_avg;
+                    if util >> failures.min(16) > *room {
+                        continue;
+                    }
+                    *room = room.saturating_sub(util);
                 }
             }
             self.dequeue_task(task, Dequeue::MIGRATE);
@@ -493,17 +405,4 @@ pub(crate) struct Pull {
     src: CpuId,
     imbalance: Imbalance,
     idle: Idle,
-}
-
-/// How much to move.
-#[derive(Clone, Copy, Debug)]
-enum Imbalance {
-    Tasks(u64),
-    Load(u64),
-}
-
-impl Imbalance {
-    fn is_done(self) -> bool {
-        matches!(self, Self::Tasks(0) | Self::Load(0))
-    }
 }

@@ -14,6 +14,7 @@
 //!     topology: Topology::flat(1),
 //!     tick: Nanos::from_millis(4),
 //!     tunables: Tunables::default(),
+//!     search_cost: Nanos::ZERO,
 //! };
 //! let mut sched = Sched::new(config, NoObserver);
 //! let cpu = CpuId::new(0);
@@ -52,6 +53,7 @@ mod event;
 mod fair;
 mod flags;
 mod flat;
+mod fork;
 mod group;
 mod ids;
 mod invariants;

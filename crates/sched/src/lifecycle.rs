@@ -146,6 +146,7 @@ impl<O: Observer> Sched<O> {
             return true;
         }
         self.begin(now, cpu);
+        self.rqs[cpu].end_idle();
         self.tasks[task].asleep = false;
         let from = self.tasks[task].cpu;
         let mut flags = Enqueue::WAKEUP;

@@ -2,15 +2,42 @@
 //!
 //! Bandwidth plays no part in the choice: a task of a throttled group is placed as if it could run.
 
+use alloc::vec::Vec;
+
 use cpumax_bandwidth::Nanos;
 
 use crate::event::Observer;
-use crate::{CpuId, Policy, Sched, TaskId};
+use crate::{CpuId, Policy, Sched, TaskId, Topology};
+
+/// What wakeups know of a last-level cache (kernel: `struct sched_domain_shared`).
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Cache {
+    /// There may be a core of which no thread is busy.
+    pub has_idle_cores: bool,
+    /// So many CPUs are worth looking at.
+    pub nr_idle_scan: u32,
+}
 
 /// A waker's count of changing wakees halves once a second.
 const WAKEE_FLIP_DECAY: Nanos = Nanos(1_000_000_000);
 /// Percent of imbalance that a wakeup tolerates in favour of the previous CPU.
 const IMBALANCE_PCT: u64 = 117;
+
+impl Cache {
+    /// The caches of a machine that is idle, as its first balance leaves them.
+    pub fn of(topology: &Topology) -> Vec<Self> {
+        let mut caches: Vec<Self> = Vec::new();
+        for place in &topology.cpus {
+            let llc = place.llc as usize;
+            if caches.len() <= llc {
+                caches.resize(llc + 1, Self::default());
+            }
+            caches[llc].has_idle_cores = true;
+            caches[llc].nr_idle_scan += 1;
+        }
+        caches
+    }
+}
 
 impl<O: Observer> Sched<O> {
     /// Chooses the CPU on which to wake a task. `waker_cpu` is where the wakeup happens; `sync` says
@@ -35,20 +62,14 @@ impl<O: Observer> Sched<O> {
         self.allowed_or_any(task, chosen)
     }
 
-    /// Chooses the CPU on which a task that was just created starts, on behalf of the one on
-    /// `parent_cpu` that forked it.
-    pub fn select_cpu_fork(&mut self, now: Nanos, task: TaskId, parent_cpu: CpuId) -> CpuId {
-        self.now = self.now.max(now);
-        self.allowed_or_any(task, parent_cpu)
-    }
-
-    /// CPUs looked at in searches for an idle or a busy one since this was last asked.
+    /// CPUs looked at in searches for an idle or a busy one since this was last asked. The core has no clock, so it is
+    /// the host that charges the searching CPU for them.
     pub fn take_cpus_searched(&mut self) -> u32 {
-        0
+        core::mem::take(&mut self.cpus_searched)
     }
 
     /// Kernel: `select_fallback_rq`.
-    fn allowed_or_any(&mut self, task: TaskId, cpu: CpuId) -> CpuId {
+    pub(crate) fn allowed_or_any(&mut self, task: TaskId, cpu: CpuId) -> CpuId {
         if self.rqs[cpu].online && self.tasks[task].affinity.contains(cpu) {
             return cpu;
         }
@@ -104,8 +125,11 @@ impl<O: Observer> Sched<O> {
             }
         }
         let load = self.task_h_load(task) as i64;
-        let here = (this_load + load) * 100;
-        let there = (self.cpu_load(prev) as i64 - load) * (100 + (IMBALANCE_PCT as i64 - 100) / 2);
+        let capacity = |cpu: CpuId| self.cpu_capacity(cpu) as i64;
+        let here = (this_load + load) * 100 * capacity(prev);
+        let there = (self.cpu_load(prev) as i64 - load)
+            * (100 + (IMBALANCE_PCT as i64 - 100) / 2)
+            * capacity(this);
         if here < there + i64::from(sync) {
             this
         } else {
@@ -137,29 +161,70 @@ impl<O: Observer> Sched<O> {
         {
             return recent;
         }
-        let llc = self.rqs[target].llc();
-        let at = llc.iter().position(|&cpu| cpu == target).unwrap_or(0);
-        let scan = || {
-            llc[at + 1..]
+        let cache = self.config.topology.cpus[target.index()].llc as usize;
+        let has_smt = self.rqs[target].smt().len() > 1;
+        let idle_core = has_smt && self.caches[cache].has_idle_cores;
+        if has_smt && !idle_core && self.shares_cache(prev, target) {
+            let threads = self.rqs[prev].smt();
+            let free = |&thread: &CpuId| allowed(self, thread) && self.idle_for(task, thread);
+            if let Some(&thread) = threads
                 .iter()
-                .chain(&llc[..at])
-                .copied()
-                .filter(|&cpu| allowed(self, cpu))
-        };
-        // A core of which no thread is busy first.
-        if self.rqs[target].smt().len() > 1
-            && let Some(cpu) = scan().find(|&cpu| {
-                self.rqs[cpu]
-                    .smt()
-                    .iter()
-                    .all(|&thread| self.rqs[thread].is_idle())
-            })
-        {
-            return cpu;
+                .find(|thread| **thread != prev && free(thread))
+            {
+                return thread;
+            }
         }
-        scan()
-            .find(|&cpu| self.idle_for(task, cpu))
-            .unwrap_or(target)
+        let (found, looked_at) = self.select_idle_cpu(task, target, idle_core);
+        self.cpus_searched += looked_at;
+        if idle_core && !found.is_some_and(|cpu| self.is_core_idle(cpu)) {
+            self.caches[cache].has_idle_cores = false;
+        }
+        found.unwrap_or(target)
+    }
+
+    /// Looks behind the target for a core that is idle as a whole, if there may be one; otherwise at as many CPUs as are
+    /// worth it for an idle one. What it found, and how many CPUs it looked at (kernel: `select_idle_cpu`,
+    /// `select_idle_core`).
+    fn select_idle_cpu(
+        &self,
+        task: TaskId,
+        target: CpuId,
+        idle_core: bool,
+    ) -> (Option<CpuId>, u32) {
+        let llc = self.rqs[target].llc();
+        let cache = self.config.topology.cpus[target.index()].llc as usize;
+        let most = if idle_core {
+            llc.len()
+        } else {
+            self.caches[cache].nr_idle_scan as usize
+        };
+        let start = llc.partition_point(|&cpu| cpu <= target);
+        let (mut thread, mut looked_at) = (None, 0);
+        for &cpu in llc[start..].iter().chain(&llc[..start]).take(most) {
+            looked_at += 1;
+            if !self.rqs[cpu].online
+                || !self.tasks[task].affinity.contains(cpu)
+                || !self.idle_for(task, cpu)
+            {
+                continue;
+            }
+            if !idle_core || self.is_core_idle(cpu) {
+                return (Some(cpu), looked_at);
+            }
+            thread = thread.or(Some(cpu));
+        }
+        (thread, looked_at)
+    }
+
+    /// A CPU went idle: if its whole core is idle now, wakeups look for idle cores (kernel: `__update_idle_core`).
+    pub(crate) fn update_idle_core(&mut self, cpu: CpuId) {
+        let cache = self.config.topology.cpus[cpu.index()].llc as usize;
+        if self.rqs[cpu].smt().len() > 1
+            && !self.caches[cache].has_idle_cores
+            && self.is_core_idle(cpu)
+        {
+            self.caches[cache].has_idle_cores = true;
+        }
     }
 
     /// Idle, or running only `SCHED_IDLE` tasks while this one is not (kernel: `available_idle_cpu`,

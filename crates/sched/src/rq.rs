@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use cpumax_bandwidth::Nanos;
 
-use crate::balance::{Domain, Pull};
+use crate::balance::{Domain, MIGRATION_COST, Pull};
 use crate::event::Resched;
 use crate::topology::DomainLevel;
 use crate::{CfsRqId, CpuId, EntityId, TaskId};
@@ -45,6 +45,12 @@ pub(crate) struct Rq {
     pub domains: Vec<Domain>,
     /// What the last tick found to pull.
     pub pulls: Vec<Pull>,
+    /// Since when it has been idle.
+    pub idle_stamp: Option<Nanos>,
+    /// How long it has been idle at a time, lately.
+    pub avg_idle: Nanos,
+    /// What looking for work has cost at most when it went idle.
+    pub max_idle_balance_cost: Nanos,
 }
 
 impl Rq {
@@ -65,6 +71,9 @@ impl Rq {
             hrtick: None,
             domains,
             pulls: Vec::new(),
+            idle_stamp: None,
+            avg_idle: Nanos(2 * MIGRATION_COST),
+            max_idle_balance_cost: Nanos(MIGRATION_COST),
         }
     }
 
@@ -72,6 +81,16 @@ impl Rq {
     #[inline]
     pub fn is_idle(&self) -> bool {
         self.curr.is_none() && self.nr_running == 0
+    }
+
+    /// The CPU is idle no more because a task was woken on it (kernel: `ttwu_do_activate`).
+    pub fn end_idle(&mut self) {
+        if let Some(since) = self.idle_stamp.take() {
+            let idle = self.clock.0.saturating_sub(since.0);
+            let average = self.avg_idle.0 as i64;
+            let average = (average + (idle as i64 - average) / 8) as u64;
+            self.avg_idle = Nanos(average.min(2 * self.max_idle_balance_cost.0));
+        }
     }
 
     /// CPUs that share the last-level cache, this one included.

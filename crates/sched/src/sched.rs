@@ -14,6 +14,7 @@ use crate::cfs_rq::CfsRq;
 use crate::entity::{Entity, Owner};
 use crate::event::{Effect, Event, NoObserver, Observer, Resched, Work};
 use crate::group::{Group, GroupStat};
+use crate::placement::Cache;
 use crate::rq::Rq;
 use crate::task::Task;
 use crate::{
@@ -34,6 +35,9 @@ pub struct SchedConfig {
     pub tick: Nanos,
     /// Tunables of bandwidth control.
     pub tunables: Tunables,
+    /// What it costs to look at one CPU when searching for work or for an idle CPU. A CPU that is seldom idle for
+    /// long does not search. The host charges the time: see [`Sched::take_cpus_searched`].
+    pub search_cost: Nanos,
 }
 
 /// The scheduler of one machine.
@@ -62,6 +66,10 @@ pub struct Sched<O: Observer = NoObserver> {
     pub(crate) online_cpus: usize,
     /// CPUs with more than one task that could run, so that a search for work need not ask each CPU.
     pub(crate) overloaded: CpuMask,
+    /// What is known of each last-level cache, by its number.
+    pub(crate) caches: Vec<Cache>,
+    /// CPUs looked at in searches, for the host to ask.
+    pub(crate) cpus_searched: u32,
     /// Tasks with a slice of their own.
     pub(crate) custom_slices: u32,
     /// Buffer for walks over a hierarchy.
@@ -123,6 +131,8 @@ impl<O: Observer> Sched<O> {
             tunable_factor: 0,
             online_cpus: 0,
             overloaded: CpuMask::empty(cpus),
+            caches: Vec::new(),
+            cpus_searched: 0,
             custom_slices: 0,
             subtree: Vec::new(),
             pinned_cpus: Vec::new(),
@@ -157,6 +167,7 @@ impl<O: Observer> Sched<O> {
             sched.rqs.push(Rq::new(cpu, root, domains));
             sched.groups[GroupId::ROOT].queues.push(Some(root));
         }
+        sched.caches = Cache::of(&sched.config.topology);
         sched.count_online_cpus();
         sched
     }

@@ -159,6 +159,9 @@ impl<O: Observer> Sched<O> {
             self.tasks[next].on_cpu = true;
         }
         self.rqs[cpu].curr = next;
+        if next.is_none() {
+            self.update_idle_core(cpu);
+        }
     }
 
     /// The running task gives way (kernel: `do_sched_yield`). Call [`Self::schedule`] next.

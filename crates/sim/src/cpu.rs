@@ -40,6 +40,10 @@ pub(crate) struct Cpu {
     pub softirq_raised: bool,
     /// A reschedule IPI is on its way.
     pub reschedule_sent: bool,
+    /// Time for what it has done beside what it was charged for, to be added to what it does next.
+    pub owed: Nanos,
+    /// When it began with the handler that it is in.
+    pub handler_began: Nanos,
 }
 
 /// What a CPU does.
@@ -90,6 +94,8 @@ impl Cpu {
             hrtick: 0,
             softirq_raised: false,
             reschedule_sent: false,
+            owed: Nanos::ZERO,
+            handler_began: Nanos::ZERO,
         }
     }
 }

@@ -14,6 +14,7 @@
 //!
 //! * `interrupts` delivers interrupts and runs their handlers;
 //! * `execution` runs programs: user mode, the phases of a call, the return to user mode;
+//! * `waiting` is how tasks wait for and wake one another: pipes, sockets, locks;
 //! * `switching` is the scheduler's border: switches, wakeups, effects;
 //! * `actions` are the timed changes from outside; `preparation` turns a setup into a machine.
 //!
@@ -27,6 +28,7 @@ mod execution;
 mod interrupts;
 mod preparation;
 mod switching;
+mod waiting;
 
 use cpumax_bandwidth::{CpuStat, Nanos};
 use cpumax_sched::{
@@ -38,9 +40,10 @@ use crate::error::Error;
 use crate::event_queue::{Event, EventQueue};
 use crate::machine::Costs;
 use crate::objects::Objects;
-use crate::outcome::{GroupOutcome, HandlerTimes, Outcome, TaskOutcome};
+use crate::outcome::{GroupOutcome, HandlerTimes, HungTask, Outcome, TaskOutcome};
 use crate::setup::{GroupIndex, Setup, TaskIndex};
-use crate::task::{Activity, Task};
+use crate::sharing::Speeds;
+use crate::task::Task;
 
 /// When tasks begin to start. A multiple of 100 ms, and late enough for the period timers, which run
 /// for up to two periods after a limit was written, to be off.
@@ -69,6 +72,11 @@ pub struct Simulation<O: Observer = NoObserver> {
     visible_tasks: usize,
     groups: Vec<Group>,
     objects: Objects,
+    speeds: Speeds,
+    handlers: HandlerTimes,
+    hung: Vec<HungTask>,
+    /// Tasks of the setup that have not exited.
+    alive: usize,
     /// By the scheduler's task number.
     task_of: Vec<TaskIndex>,
     /// Programmings of the groups' timers, by the scheduler's group number.
@@ -202,9 +210,11 @@ impl<O: Observer> Simulation<O> {
             tasks: (0..self.visible_tasks)
                 .map(|index| self.task_outcome(TaskIndex(index)))
                 .collect(),
-            semaphores: Vec::new(),
-            hung: Vec::new(),
-            handlers: HandlerTimes::default(),
+            semaphores: (self.objects.semaphores().iter())
+                .map(|semaphore| semaphore.outcome.clone())
+                .collect(),
+            hung: self.hung.clone(),
+            handlers: self.handlers.clone(),
             events: self.handled,
             operations: self.operations,
         }
@@ -239,10 +249,11 @@ impl<O: Observer> Simulation<O> {
                 }
             }
             Event::Action { index } => self.act(index)?,
-            Event::End => {
-                self.charge_all();
-                self.over = true;
-            }
+            Event::HungTaskCheck => self.look_for_hung_tasks(),
+            Event::End => self.end(),
+        }
+        if self.alive == 0 && self.setup.ends_with_tasks && !self.over {
+            self.end();
         }
         Ok(())
     }
@@ -321,6 +332,12 @@ impl<O: Observer> Simulation<O> {
         Ok(())
     }
 
+    /// The statistics become final.
+    fn end(&mut self) {
+        self.charge_all();
+        self.over = true;
+    }
+
     fn charge_all(&mut self) {
         for index in 0..self.cpus.len() {
             let cpu = self.cpus[index].id;
@@ -358,8 +375,8 @@ impl<O: Observer> Simulation<O> {
             switches: task.switches,
             responses: task.jobs.responses.clone(),
             wake_latencies: task.jobs.wake_latencies.clone(),
-            exited: (task.activity == Activity::Gone).then_some(self.since_t0()),
-            rounds: 0,
+            exited: task.exited.map(|at| at.saturating_sub(T0)),
+            rounds: task.place.rounds,
         }
     }
 

@@ -100,7 +100,7 @@ pub enum Error {
         /// Line of the scenario.
         line: Option<usize>,
     },
-    /// A task uses a mutex in a way that no correct program does.
+    /// A task uses a mutex or a semaphore in a way that no correct program does.
     #[error("{at} after T0: task {task} {misuse}")]
     Lock {
         /// Name of the task.
@@ -109,6 +109,16 @@ pub enum Error {
         at: Nanos,
         /// What it did.
         misuse: LockMisuse,
+    },
+    /// A task is forked that starts by itself, or for a second time.
+    #[error(
+        "{at} after T0: task {task} cannot be forked: it has started already, or it starts by itself"
+    )]
+    Fork {
+        /// Name of the task that was to start.
+        task: String,
+        /// When, from T0.
+        at: Nanos,
     },
     /// So much happens at one instant that time does not go on.
     #[error(
@@ -135,7 +145,7 @@ pub enum Error {
     },
 }
 
-/// A wrong use of a mutex.
+/// A wrong use of a mutex or a semaphore.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum LockMisuse {
     /// It would wait for itself.
@@ -145,8 +155,11 @@ pub enum LockMisuse {
     #[error("releases a mutex that it does not hold")]
     NotOwner,
     /// Nobody would release it.
-    #[error("exits with a mutex held")]
+    #[error("exits with a mutex or semaphore held")]
     ExitHolding,
+    /// The semaphore is free or someone else's.
+    #[error("releases a semaphore that it does not hold")]
+    NotHolder,
 }
 
 /// Where in the scenario, for messages.

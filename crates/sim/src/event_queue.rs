@@ -34,6 +34,8 @@ pub(crate) enum Event {
     Softirq { cpu: CpuId, segment: u64 },
     /// A timed action of the setup is due, by index.
     Action { index: usize },
+    /// The hung-task detector looks at all tasks.
+    HungTaskCheck,
     /// Statistics are read.
     End,
 }
@@ -67,7 +69,7 @@ impl Event {
             Self::SegmentEnd { .. } | Self::UserEnd { .. } => 0,
             Self::Interrupt { .. } => 1,
             Self::Softirq { .. } => 2,
-            Self::Action { .. } => 3,
+            Self::Action { .. } | Self::HungTaskCheck => 3,
             Self::End => 4,
         }
     }
@@ -79,7 +81,7 @@ impl Event {
             | Self::UserEnd { cpu, .. }
             | Self::Interrupt { cpu, .. }
             | Self::Softirq { cpu, .. } => cpu.index() as u64,
-            Self::Action { .. } | Self::End => 0,
+            Self::Action { .. } | Self::HungTaskCheck | Self::End => 0,
         }
     }
 }

@@ -18,6 +18,7 @@ mod outcome;
 mod program;
 mod seed;
 pub mod setup;
+mod sharing;
 mod task;
 
 pub use engine::{Simulation, T0};

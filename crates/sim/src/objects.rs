@@ -1,25 +1,66 @@
-//! What tasks wait for and wake each other through: pipes, wait queues and mutexes.
+//! What tasks wait for and wake each other through: pipes, sockets, wait queues, mutexes and semaphores.
 //!
 //! These hold data and waiters only. The engine decides when their operations happen and what they
 //! cost, and does the wakeups.
+
+mod mutex;
+mod pipe;
+mod semaphore;
+mod socket;
 
 use std::collections::VecDeque;
 
 use crate::program::Call;
 use crate::setup::{ObjectIndex, TaskIndex};
+use crate::sharing::Sharing;
 
-/// Bytes in one slot of a pipe.
-const PAGE: u32 = 4096;
+pub(crate) use mutex::Mutex;
+pub(crate) use pipe::Pipe;
+pub(crate) use semaphore::{Mode, Semaphore};
+pub(crate) use socket::{Datagrams, Stream};
 
-/// Slots of a pipe (kernel: `PIPE_DEF_BUFFERS`).
-const SLOTS: usize = 16;
-
-/// All pipes, wait queues and mutexes of a run; each kind has its own numbers.
+/// All objects of a run; each kind has its own numbers.
 #[derive(Debug, Default)]
 pub(crate) struct Objects {
-    pipes: Vec<Pipe>,
+    pipes: Vec<Shared<Pipe>>,
+    streams: Vec<Shared<Stream>>,
+    datagrams: Vec<Shared<Datagrams>>,
     queues: Vec<VecDeque<TaskIndex>>,
     mutexes: Vec<Mutex>,
+    semaphores: Vec<Semaphore>,
+}
+
+/// An object whose data pass from one CPU's cache to another's.
+#[derive(Debug, Default)]
+struct Shared<T> {
+    object: T,
+    sharing: Sharing,
+}
+
+/// Tasks that wait at an object, in the order in which they are woken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Waiters {
+    /// For data in a pipe.
+    PipeReaders(ObjectIndex),
+    /// For room in a pipe.
+    PipeWriters(ObjectIndex),
+    /// For data in a Unix socket.
+    StreamReaders(ObjectIndex),
+    /// For room in a Unix socket.
+    StreamWriters(ObjectIndex),
+    /// For a datagram.
+    Receivers(ObjectIndex),
+    /// In a wait queue.
+    Queue(ObjectIndex),
+    /// For nothing any more: they have the semaphore and do not know it yet.
+    Granted(ObjectIndex),
+}
+
+impl Waiters {
+    /// Whether the one who wakes them says that it is about to wait itself (kernel: `WF_SYNC`).
+    pub fn wakes_sync(self) -> bool {
+        !matches!(self, Self::Queue(_) | Self::Granted(_))
+    }
 }
 
 impl Objects {
@@ -34,13 +75,23 @@ impl Objects {
             Call::PipeWrite { pipe, .. } | Call::PipeRead { pipe, .. } => {
                 grow(&mut self.pipes, pipe);
             }
+            Call::SocketWrite { socket, .. } | Call::SocketRead { socket, .. } => {
+                grow(&mut self.streams, socket);
+            }
+            Call::UdpSend { socket, .. } | Call::UdpReceive(socket) => {
+                grow(&mut self.datagrams, socket);
+            }
             Call::Wait(queue) | Call::Wake { queue, .. } => grow(&mut self.queues, queue),
             Call::Lock(mutex) | Call::Unlock(mutex) => grow(&mut self.mutexes, mutex),
+            Call::Acquire(semaphore, _) | Call::Release(semaphore, _) => {
+                grow(&mut self.semaphores, semaphore);
+            }
             Call::Nothing
             | Call::ReadClock
             | Call::Run(_)
             | Call::Sleep(_)
             | Call::Timer(_)
+            | Call::Fork(_)
             | Call::Yield
             | Call::Exit => {}
         }
@@ -48,176 +99,60 @@ impl Objects {
 
     /// A pipe.
     pub fn pipe(&mut self, index: ObjectIndex) -> &mut Pipe {
-        &mut self.pipes[index.0]
+        &mut self.pipes[index.0].object
     }
 
-    /// The waiters of a wait queue, the first to come first.
-    pub fn queue(&mut self, index: ObjectIndex) -> &mut VecDeque<TaskIndex> {
-        &mut self.queues[index.0]
+    /// One direction of a Unix socket.
+    pub fn stream(&mut self, index: ObjectIndex) -> &mut Stream {
+        &mut self.streams[index.0].object
+    }
+
+    /// The receiving side of a UDP socket.
+    pub fn datagrams(&mut self, index: ObjectIndex) -> &mut Datagrams {
+        &mut self.datagrams[index.0].object
     }
 
     /// A mutex.
     pub fn mutex(&mut self, index: ObjectIndex) -> &mut Mutex {
         &mut self.mutexes[index.0]
     }
-}
 
-/// A pipe of 16 slots of one page (kernel: `pipe_write`, `pipe_read`). Waiters are exclusive: a wakeup
-/// takes one of them, the first to come.
-#[derive(Debug, Default)]
-pub(crate) struct Pipe {
-    slots: VecDeque<Slot>,
-    /// Tasks that wait for data.
-    pub readers: VecDeque<TaskIndex>,
-    /// Tasks that wait for room.
-    pub writers: VecDeque<TaskIndex>,
-}
-
-/// Data in one page.
-#[derive(Clone, Copy, Debug)]
-struct Slot {
-    /// Bytes before the data, already read.
-    offset: u32,
-    length: u32,
-}
-
-impl Pipe {
-    /// Whether a reader has to wait.
-    pub fn is_empty(&self) -> bool {
-        self.slots.is_empty()
+    /// A read-write semaphore.
+    pub fn semaphore(&mut self, index: ObjectIndex) -> &mut Semaphore {
+        &mut self.semaphores[index.0]
     }
 
-    /// Whether a writer has to wait, even if the last slot has room.
-    pub fn is_full(&self) -> bool {
-        self.slots.len() >= SLOTS
+    /// All read-write semaphores.
+    pub fn semaphores(&self) -> &[Semaphore] {
+        &self.semaphores
     }
 
-    /// Writes of `remaining` what there is room for and takes it off. The part of a write that does not
-    /// fill a page goes to the last slot if it fits there whole; that is tried at the `start` of a
-    /// write only, not after waiting for room.
-    pub fn write(&mut self, remaining: &mut u32, start: bool) {
-        let tail = *remaining % PAGE;
-        if start
-            && tail > 0
-            && let Some(last) = self.slots.back_mut()
-            && last.offset + last.length + tail <= PAGE
-        {
-            last.length += tail;
-            *remaining -= tail;
-        }
-        while *remaining > 0 && !self.is_full() {
-            let length = (*remaining).min(PAGE);
-            self.slots.push_back(Slot { offset: 0, length });
-            *remaining -= length;
+    /// Tasks that wait.
+    pub fn waiters(&mut self, waiters: Waiters) -> &mut VecDeque<TaskIndex> {
+        match waiters {
+            Waiters::PipeReaders(index) => &mut self.pipe(index).readers,
+            Waiters::PipeWriters(index) => &mut self.pipe(index).writers,
+            Waiters::StreamReaders(index) => &mut self.stream(index).readers,
+            Waiters::StreamWriters(index) => &mut self.stream(index).writers,
+            Waiters::Receivers(index) => &mut self.datagrams(index).readers,
+            Waiters::Queue(index) => &mut self.queues[index.0],
+            Waiters::Granted(index) => &mut self.semaphore(index).granted,
         }
     }
 
-    /// Reads up to `remaining` bytes and takes them off. Whether a slot of a full pipe became free,
-    /// which is when a writer is woken.
-    pub fn read(&mut self, remaining: &mut u32) -> bool {
-        let was_full = self.is_full();
-        let mut freed = false;
-        while *remaining > 0
-            && let Some(first) = self.slots.front_mut()
-        {
-            let length = first.length.min(*remaining);
-            first.offset += length;
-            first.length -= length;
-            *remaining -= length;
-            if first.length == 0 {
-                self.slots.pop_front();
-                freed = true;
+    /// How the object that a call works on is shared, if its data pass between CPUs.
+    pub fn sharing(&mut self, call: Call) -> Option<&mut Sharing> {
+        match call {
+            Call::PipeWrite { pipe, .. } | Call::PipeRead { pipe, .. } => {
+                Some(&mut self.pipes[pipe.0].sharing)
             }
+            Call::SocketWrite { socket, .. } | Call::SocketRead { socket, .. } => {
+                Some(&mut self.streams[socket.0].sharing)
+            }
+            Call::UdpSend { socket, .. } | Call::UdpReceive(socket) => {
+                Some(&mut self.datagrams[socket.0].sharing)
+            }
+            _ => None,
         }
-        was_full && freed
-    }
-}
-
-/// A sleeping mutex. Its release hands it to the first waiter, who is woken as its owner.
-#[derive(Debug, Default)]
-pub(crate) struct Mutex {
-    /// Who holds it.
-    pub owner: Option<TaskIndex>,
-    /// Who waits for it, in order.
-    pub waiters: VecDeque<TaskIndex>,
-}
-
-impl Mutex {
-    /// Passes ownership to the first waiter, if there is one.
-    pub fn hand_over(&mut self) -> Option<TaskIndex> {
-        self.owner = self.waiters.pop_front();
-        self.owner
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn write(pipe: &mut Pipe, bytes: u32) -> u32 {
-        let mut remaining = bytes;
-        pipe.write(&mut remaining, true);
-        bytes - remaining
-    }
-
-    fn read(pipe: &mut Pipe, bytes: u32) -> (u32, bool) {
-        let mut remaining = bytes;
-        let wake_writer = pipe.read(&mut remaining);
-        (bytes - remaining, wake_writer)
-    }
-
-    #[test]
-    fn small_writes_share_a_page() {
-        let mut pipe = Pipe::default();
-        for _ in 0..40 {
-            assert_eq!(write(&mut pipe, 100), 100);
-        }
-        assert_eq!(pipe.slots.len(), 1);
-        write(&mut pipe, 100);
-        assert_eq!(pipe.slots.len(), 2, "4100 bytes do not fit into one page");
-        assert_eq!(read(&mut pipe, 10_000), (4100, false));
-        assert!(pipe.is_empty());
-    }
-
-    #[test]
-    fn a_page_that_is_partly_read_does_not_regain_room() {
-        let mut pipe = Pipe::default();
-        write(&mut pipe, 3000);
-        read(&mut pipe, 2000);
-        write(&mut pipe, 2000);
-        assert_eq!(pipe.slots.len(), 2);
-    }
-
-    #[test]
-    fn a_full_pipe_takes_nothing_until_a_slot_is_free() {
-        let mut pipe = Pipe::default();
-        assert_eq!(write(&mut pipe, 100_000), 65_536);
-        assert!(pipe.is_full());
-        assert_eq!(read(&mut pipe, 100), (100, false), "no slot became free");
-        assert_eq!(write(&mut pipe, 1), 0);
-        assert_eq!(read(&mut pipe, 3996), (3996, true));
-        assert_eq!(write(&mut pipe, 1), 1);
-        assert_eq!(read(&mut pipe, 100_000).0, 15 * 4096 + 1);
-    }
-
-    #[test]
-    fn nothing_is_conserved_in_nothing() {
-        let mut pipe = Pipe::default();
-        assert_eq!(write(&mut pipe, 0), 0);
-        assert!(pipe.is_empty());
-        assert_eq!(read(&mut pipe, 0), (0, false));
-    }
-
-    #[test]
-    fn a_mutex_goes_to_its_waiters_in_order() {
-        let mut mutex = Mutex {
-            owner: Some(TaskIndex(0)),
-            ..Mutex::default()
-        };
-        mutex.waiters.extend([TaskIndex(2), TaskIndex(1)]);
-        assert_eq!(mutex.hand_over(), Some(TaskIndex(2)));
-        assert_eq!(mutex.hand_over(), Some(TaskIndex(1)));
-        assert_eq!(mutex.hand_over(), None);
-        assert_eq!(mutex.owner, None);
     }
 }

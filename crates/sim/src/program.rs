@@ -4,7 +4,8 @@
 
 use cpumax_bandwidth::Nanos;
 
-use crate::setup::{ObjectIndex, Program, Step};
+use crate::objects::Mode;
+use crate::setup::{ObjectIndex, Program, Step, TaskIndex};
 
 /// What a task does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +41,14 @@ pub(crate) enum Call {
         bytes: u32,
         all: bool,
     },
+    /// Write a message to a Unix stream socket.
+    SocketWrite { socket: ObjectIndex, bytes: u32 },
+    /// Read so many bytes from one, with as many calls as it takes.
+    SocketRead { socket: ObjectIndex, bytes: u32 },
+    /// Send a datagram to a UDP socket.
+    UdpSend { socket: ObjectIndex, bytes: u32 },
+    /// Receive a datagram.
+    UdpReceive(ObjectIndex),
     /// Wait for a wakeup.
     Wait(ObjectIndex),
     /// Wake one waiter, or all.
@@ -48,10 +57,38 @@ pub(crate) enum Call {
     Lock(ObjectIndex),
     /// Release it.
     Unlock(ObjectIndex),
+    /// Take a read-write semaphore.
+    Acquire(ObjectIndex, Mode),
+    /// Release it.
+    Release(ObjectIndex, Mode),
+    /// Start a task.
+    Fork(TaskIndex),
     /// Let others run.
     Yield,
     /// End.
     Exit,
+}
+
+impl Call {
+    /// Bytes that it transfers, if it can wait in the middle of that.
+    pub fn bytes(self) -> Option<u32> {
+        match self {
+            Self::PipeWrite { bytes, .. }
+            | Self::PipeRead { bytes, .. }
+            | Self::SocketWrite { bytes, .. }
+            | Self::SocketRead { bytes, .. } => Some(bytes),
+            Self::UdpReceive(_) => Some(0),
+            _ => None,
+        }
+    }
+
+    /// A wait in it ends a job, and what it waits for releases the next.
+    pub fn waits_for_data(self) -> bool {
+        matches!(
+            self,
+            Self::PipeRead { .. } | Self::SocketRead { .. } | Self::UdpReceive(_)
+        )
+    }
 }
 
 /// A program with its repeats turned into jumps.
@@ -75,6 +112,8 @@ enum Op {
         counter: usize,
         body: usize,
     },
+    /// The program's steps are over once more.
+    Round,
     /// Back to the first instruction, for ever.
     Restart,
 }
@@ -83,6 +122,8 @@ enum Op {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Place {
     next: usize,
+    /// How often the program's steps have been gone through.
+    pub rounds: u64,
     /// Times left, the current one included, of each repeat around this place.
     left: Vec<u64>,
 }
@@ -98,14 +139,14 @@ impl CompiledProgram {
         match program.times {
             None => {
                 compiled.append(&program.steps, 0);
-                compiled.code.push(if compiled.code.is_empty() {
-                    EXIT
+                if compiled.code.is_empty() {
+                    compiled.code.push(EXIT);
                 } else {
-                    Op::Restart
-                });
+                    compiled.code.extend([Op::Round, Op::Restart]);
+                }
             }
             Some(times) => {
-                compiled.append_repeat(times, &program.steps, 0);
+                compiled.append_repeat(times, &program.steps, 0, Some(Op::Round));
                 compiled.code.push(EXIT);
             }
         }
@@ -116,7 +157,7 @@ impl CompiledProgram {
         for step in steps {
             let instruction = match *step {
                 Step::Repeat(times, ref inner) => {
-                    self.append_repeat(times, inner, depth);
+                    self.append_repeat(times, inner, depth, None);
                     continue;
                 }
                 Step::Run(time) => Instruction::Run(time),
@@ -143,22 +184,33 @@ impl CompiledProgram {
                 Step::Lock(mutex) => Instruction::Call(Call::Lock(mutex)),
                 Step::Unlock(mutex) => Instruction::Call(Call::Unlock(mutex)),
                 Step::Yield => Instruction::Call(Call::Yield),
-                // Not there yet.
-                Step::Fork(_)
-                | Step::SocketWrite(..)
-                | Step::SocketReadAll(..)
-                | Step::UdpSend(..)
-                | Step::UdpReceive(_)
-                | Step::ReadLock(_)
-                | Step::ReadUnlock(_)
-                | Step::WriteLock(_)
-                | Step::WriteUnlock(_) => Instruction::Call(Call::Nothing),
+                Step::Fork(task) => Instruction::Call(Call::Fork(task)),
+                Step::SocketWrite(socket, bytes) => {
+                    Instruction::Call(Call::SocketWrite { socket, bytes })
+                }
+                Step::SocketReadAll(socket, bytes) => {
+                    Instruction::Call(Call::SocketRead { socket, bytes })
+                }
+                Step::UdpSend(socket, bytes) => Instruction::Call(Call::UdpSend { socket, bytes }),
+                Step::UdpReceive(socket) => Instruction::Call(Call::UdpReceive(socket)),
+                Step::ReadLock(semaphore) => {
+                    Instruction::Call(Call::Acquire(semaphore, Mode::Read))
+                }
+                Step::ReadUnlock(semaphore) => {
+                    Instruction::Call(Call::Release(semaphore, Mode::Read))
+                }
+                Step::WriteLock(semaphore) => {
+                    Instruction::Call(Call::Acquire(semaphore, Mode::Write))
+                }
+                Step::WriteUnlock(semaphore) => {
+                    Instruction::Call(Call::Release(semaphore, Mode::Write))
+                }
             };
             self.code.push(Op::Do(instruction));
         }
     }
 
-    fn append_repeat(&mut self, times: u64, steps: &[Step], depth: usize) {
+    fn append_repeat(&mut self, times: u64, steps: &[Step], depth: usize, each: Option<Op>) {
         if times == 0 {
             return;
         }
@@ -172,6 +224,7 @@ impl CompiledProgram {
             self.code.pop();
             return;
         }
+        self.code.extend(each);
         self.code.push(Op::Again {
             counter: depth,
             body: begin + 1,
@@ -183,6 +236,7 @@ impl CompiledProgram {
     pub fn start(&self) -> Place {
         Place {
             next: 0,
+            rounds: 0,
             left: vec![0; self.depth],
         }
     }
@@ -206,6 +260,10 @@ impl CompiledProgram {
                     let left = &mut place.left[counter];
                     *left -= 1;
                     place.next = if *left > 0 { body } else { place.next + 1 };
+                }
+                Op::Round => {
+                    place.rounds += 1;
+                    place.next += 1;
                 }
                 Op::Restart => place.next = 0,
             }

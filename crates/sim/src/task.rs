@@ -5,8 +5,9 @@ use std::sync::Arc;
 use cpumax_bandwidth::Nanos;
 use cpumax_sched::{CpuId, TaskId};
 
+use crate::objects::Waiters;
 use crate::program::{Call, CompiledProgram, Place};
-use crate::setup::{GroupIndex, ObjectIndex, TaskIndex};
+use crate::setup::{GroupIndex, TaskIndex};
 
 /// Run-time state of a task.
 #[derive(Debug)]
@@ -26,13 +27,13 @@ pub(crate) struct Task {
     pub clocked: Option<ClockedRun>,
     /// The call it is in; valid if its activity is in the kernel.
     pub call: Call,
-    /// Progress of a pipe call.
+    /// Progress of a call that reads or writes.
     pub transfer: Transfer,
     /// Wakeups that the call still has to do, in order.
     pub wakes: [Option<WakeTarget>; 2],
     /// What the call does after these.
     pub after_wakes: AfterWakes,
-    /// Mutexes that it holds; it stays in kernel mode while it holds one.
+    /// Mutexes and semaphores that it holds; it stays in kernel mode while it holds one.
     pub locks_held: u32,
     /// CPU time until it last left a CPU.
     pub cpu_time: Nanos,
@@ -41,6 +42,12 @@ pub(crate) struct Task {
     /// Where it last ran.
     pub last_cpu: Option<CpuId>,
     pub jobs: Jobs,
+    /// The uninterruptible wait that goes on.
+    pub blocked: Option<Blocked>,
+    /// Another task has started it.
+    pub forked: bool,
+    /// When it exited.
+    pub exited: Option<Nanos>,
     /// Times it was woken.
     pub wakeups: u64,
     /// Times it left a CPU for another task or for idleness.
@@ -103,6 +110,8 @@ pub(crate) enum Phase {
     Enter,
     /// CPU time inside a call ([`Call::Run`]).
     Body,
+    /// A datagram on its way to its receiver, in the receive softirq of the sender's CPU, which is not preempted.
+    Softirq,
     /// CPU time of a task that has no user mode; then the next instruction.
     Run,
     /// A wakeup; at its end the waiter is woken.
@@ -119,7 +128,16 @@ pub(crate) enum Phase {
     TakeOff,
 }
 
-/// How far a pipe call has come.
+/// An uninterruptible wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Blocked {
+    /// Since when.
+    pub since: Nanos,
+    /// When the hung-task detector saw it first.
+    pub seen: Option<Nanos>,
+}
+
+/// How far a call that reads or writes has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Transfer {
     /// Bytes to go.
@@ -131,12 +149,8 @@ pub(crate) struct Transfer {
 /// Whom to wake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WakeTarget {
-    /// The first reader that waits for a pipe.
-    PipeReader(ObjectIndex),
-    /// The first writer that waits for a pipe.
-    PipeWriter(ObjectIndex),
-    /// So many waiters of a queue.
-    Queue(ObjectIndex, u32),
+    /// So many of those who wait, the first ones.
+    Waiters(Waiters, u32),
     /// One task.
     Task(TaskIndex),
 }
@@ -185,6 +199,11 @@ impl Jobs {
             next_release: start,
             ..Self::default()
         }
+    }
+
+    /// The task starts at `now`, which releases the first job.
+    pub fn starts(&mut self, now: Nanos) {
+        (self.start, self.timer, self.next_release) = (now, now, now);
     }
 
     /// The next job begins, counted from `next_release`.

@@ -154,6 +154,7 @@ impl World {
             topology: Topology::flat(cpus),
             tick: TICK,
             tunables: Tunables::default(),
+            search_cost: Nanos::ZERO,
         };
         Self {
             sched: Sched::new(config, Log::default()),

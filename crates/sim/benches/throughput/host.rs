@@ -93,6 +93,7 @@ impl Host {
             topology,
             tick: TICK,
             tunables: Tunables::default(),
+            search_cost: Nanos::ZERO,
         };
         Self {
             sched: Sched::new(config, NoObserver),

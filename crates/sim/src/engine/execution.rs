@@ -6,9 +6,10 @@ use cpumax_sched::{CpuId, Leave, Observer, Preemption, Resched};
 use super::{Next, Simulation};
 use crate::cpu::State;
 use crate::error::{Error, LockMisuse};
-use crate::event_queue::{Event, Interrupt};
+use crate::event_queue::Event;
+use crate::objects::Waiters;
 use crate::program::{Call, Instruction};
-use crate::setup::{ObjectIndex, TaskIndex};
+use crate::setup::TaskIndex;
 use crate::task::{Activity, AfterWakes, ClockedRun, Phase, Transfer, UserWork, WakeTarget, Work};
 
 // User mode and the way back to it.
@@ -105,7 +106,9 @@ impl<O: Observer> Simulation<O> {
             let running = &mut self.tasks[task.0];
             let instruction = match running.call {
                 // The bytes that one call did not bring are read by another.
-                Call::PipeRead { all: true, .. } if running.transfer.remaining > 0 => {
+                Call::PipeRead { all: true, .. } | Call::SocketRead { .. }
+                    if running.transfer.remaining > 0 =>
+                {
                     Instruction::Call(running.call)
                 }
                 _ => {
@@ -115,7 +118,7 @@ impl<O: Observer> Simulation<O> {
             };
             let until = match instruction {
                 Instruction::Run(Nanos::ZERO) => continue,
-                Instruction::Run(time) => Some(cpu_time + time),
+                Instruction::Run(time) => Some(cpu_time + self.paced(cpu, time)),
                 Instruction::Spin => None,
                 Instruction::RunByClock(time) => {
                     running.clocked = Some(ClockedRun {
@@ -127,6 +130,7 @@ impl<O: Observer> Simulation<O> {
                 }
                 Instruction::Call(call) => return Ok(self.enter_call(cpu, task, call)),
             };
+            let running = &mut self.tasks[task.0];
             if running.stays_in_kernel() {
                 let work = until.map_or(Work::Forever, Work::Until);
                 running.activity = Activity::Kernel(Phase::Run, work);
@@ -181,8 +185,14 @@ impl<O: Observer> Simulation<O> {
         let own = match call {
             Call::PipeRead { .. } => costs.pipe_read,
             Call::PipeWrite { .. } => costs.pipe_write,
+            Call::SocketRead { .. } => costs.socket_read,
+            Call::SocketWrite { .. } => costs.socket_write,
+            Call::UdpSend { .. } => costs.udp_send,
+            Call::UdpReceive(_) => costs.udp_receive,
             Call::Sleep(_) | Call::Timer(_) => costs.sleep,
             Call::Wait(_) => costs.block / 2,
+            Call::Lock(_) | Call::Unlock(_) | Call::Acquire(..) | Call::Release(..) => costs.lock,
+            Call::Fork(_) => costs.fork,
             _ => Nanos::ZERO,
         };
         let entry = if running.stays_in_kernel() {
@@ -191,7 +201,7 @@ impl<O: Observer> Simulation<O> {
             costs.syscall / 2
         };
         running.call = call;
-        if let Call::PipeWrite { bytes, .. } | Call::PipeRead { bytes, .. } = call {
+        if let Some(bytes) = call.bytes() {
             let remaining = if running.transfer.remaining > 0 {
                 running.transfer.remaining
             } else {
@@ -202,8 +212,25 @@ impl<O: Observer> Simulation<O> {
                 waited: false,
             };
         }
-        running.activity = Activity::Kernel(Phase::Enter, Work::Cost(entry + own));
+        let cost = self.paced(cpu, entry) + self.paced(cpu, own);
+        let cost = self.with_sharing(cpu, call, cost, own);
+        self.tasks[task.0].activity = Activity::Kernel(Phase::Enter, Work::Cost(cost));
         self.resume_kernel_work(cpu, task)
+    }
+
+    /// The cost of a call with what it takes that other CPUs work on the same object. A datagram is handed over in
+    /// the softirq, so its sender does not touch the socket before.
+    fn with_sharing(&mut self, cpu: CpuId, call: Call, cost: Nanos, own: Nanos) -> Nanos {
+        if matches!(call, Call::UdpSend { .. }) {
+            return cost;
+        }
+        let own = self.paced(cpu, own);
+        let before = self.now + (cost - own);
+        let lines = self.speeds.lines_of(call);
+        match self.objects.sharing(call) {
+            Some(sharing) => sharing.use_for(cpu, before, own, lines, &self.speeds) - self.now,
+            None => cost,
+        }
     }
 
     /// Goes on with the task's kernel work for as long as it takes.
@@ -221,7 +248,11 @@ impl<O: Observer> Simulation<O> {
     }
 
     /// Goes on in the kernel with this phase; here the task can be preempted.
-    fn go_on(&mut self, cpu: CpuId, task: TaskIndex, phase: Phase, work: Work) -> Next {
+    pub(super) fn go_on(&mut self, cpu: CpuId, task: TaskIndex, phase: Phase, work: Work) -> Next {
+        let work = match work {
+            Work::Cost(cost) => Work::Cost(self.paced(cpu, cost) + self.take_owed(cpu)),
+            other => other,
+        };
         self.tasks[task.0].activity = Activity::Kernel(phase, work);
         let requested = self.sched.need_resched(cpu);
         let preempt = match self.preemption {
@@ -248,6 +279,7 @@ impl<O: Observer> Simulation<O> {
         match phase {
             Phase::Enter => self.call_takes_effect(cpu, task),
             Phase::Body => Ok(self.leave_call(cpu, task)),
+            Phase::Softirq => Ok(self.deliver_datagram(cpu, task)),
             Phase::Run | Phase::Stay => self.next_instruction(cpu, task),
             Phase::Wake => Ok(self.wake_one(cpu, task)),
             Phase::Park => Ok(self.park(cpu, task)),
@@ -276,6 +308,7 @@ impl<O: Observer> Simulation<O> {
             Call::Nothing => Ok(self.leave_call(cpu, task)),
             Call::ReadClock => Ok(self.read_clock(cpu, task)),
             Call::Run(time) => {
+                let time = self.paced(cpu, time);
                 let until = self.cpu_time_now(&self.cpus[cpu.index()], task) + time;
                 Ok(self.go_on(cpu, task, Phase::Body, Work::Until(until)))
             }
@@ -293,15 +326,20 @@ impl<O: Observer> Simulation<O> {
             }
             Call::PipeWrite { pipe, .. } => Ok(self.write_pipe(cpu, task, pipe)),
             Call::PipeRead { pipe, .. } => Ok(self.read_pipe(cpu, task, pipe)),
+            Call::SocketWrite { socket, .. } => Ok(self.write_stream(cpu, task, socket)),
+            Call::SocketRead { socket, .. } => Ok(self.read_stream(cpu, task, socket)),
+            Call::UdpSend { .. } => Ok(self.enter_receive_softirq(cpu, task)),
+            Call::UdpReceive(socket) => Ok(self.receive_datagram(cpu, task, socket)),
             Call::Wait(queue) => {
-                self.objects.queue(queue).push_back(task);
+                self.objects.waiters(Waiters::Queue(queue)).push_back(task);
                 self.tasks[task.0].jobs.end();
                 Ok(self.fall_asleep(cpu, task))
             }
             Call::Wake { queue, all } => {
-                let waiting = self.objects.queue(queue).len() as u32;
+                let waiters = Waiters::Queue(queue);
+                let waiting = self.objects.waiters(waiters).len() as u32;
                 let count = if all { waiting } else { waiting.min(1) };
-                self.tasks[task.0].wakes = [Some(WakeTarget::Queue(queue, count)), None];
+                self.tasks[task.0].wakes = [Some(WakeTarget::Waiters(waiters, count)), None];
                 self.tasks[task.0].after_wakes = AfterWakes::Leave;
                 Ok(self.next_wake(cpu, task))
             }
@@ -314,6 +352,14 @@ impl<O: Observer> Simulation<O> {
                 }
             },
             Call::Unlock(mutex) => self.release_mutex(cpu, task, mutex),
+            Call::Acquire(semaphore, mode) => {
+                Ok(self.acquire_semaphore(cpu, task, semaphore, mode))
+            }
+            Call::Release(semaphore, mode) => self.release_semaphore(cpu, task, semaphore, mode),
+            Call::Fork(child) => {
+                self.fork(cpu, child)?;
+                Ok(self.leave_call(cpu, task))
+            }
             Call::Yield => {
                 self.operations += 1;
                 self.sched.yield_task(now, cpu);
@@ -328,14 +374,18 @@ impl<O: Observer> Simulation<O> {
                 }
                 exiting.jobs.end();
                 exiting.activity = Activity::Gone;
+                exiting.exited = Some(now);
                 self.sched.set_exiting(exiting.id);
+                if task.0 < self.visible_tasks {
+                    self.alive -= 1;
+                }
                 Ok(self.schedule(cpu, Leave::Exit))
             }
         }
     }
 
     /// The call is done.
-    fn leave_call(&mut self, cpu: CpuId, task: TaskIndex) -> Next {
+    pub(super) fn leave_call(&mut self, cpu: CpuId, task: TaskIndex) -> Next {
         match self.end_of_call(task) {
             Activity::Kernel(phase, work) => self.go_on(cpu, task, phase, work),
             _ => Next::Open,
@@ -352,200 +402,11 @@ impl<O: Observer> Simulation<O> {
         }
     }
 
-    fn misuse(&self, task: TaskIndex, misuse: LockMisuse) -> Error {
+    pub(super) fn misuse(&self, task: TaskIndex, misuse: LockMisuse) -> Error {
         Error::Lock {
             task: self.setup.tasks[task.0].name.clone(),
             at: self.since_t0(),
             misuse,
         }
-    }
-}
-
-// Waiting and waking.
-impl<O: Observer> Simulation<O> {
-    fn sleep_until(&mut self, cpu: CpuId, task: TaskIndex, at: Nanos) -> Next {
-        let jobs = &mut self.tasks[task.0].jobs;
-        jobs.end();
-        jobs.next_release = at;
-        self.events.push(
-            at,
-            Event::Interrupt {
-                cpu,
-                interrupt: Interrupt::SleepTimer { task },
-            },
-        );
-        self.fall_asleep(cpu, task)
-    }
-
-    /// The task, which stands where its waker finds it, leaves the CPU.
-    fn fall_asleep(&mut self, cpu: CpuId, task: TaskIndex) -> Next {
-        self.tasks[task.0].activity = Activity::Asleep;
-        self.schedule(cpu, Leave::Sleep)
-    }
-
-    /// Ready to sleep: it does, unless what it waits for has come.
-    fn park(&mut self, cpu: CpuId, task: TaskIndex) -> Next {
-        self.tasks[task.0].transfer.waited = true;
-        match self.tasks[task.0].call {
-            Call::PipeWrite { pipe, .. } => {
-                if !self.objects.pipe(pipe).is_full() {
-                    return self.write_pipe(cpu, task, pipe);
-                }
-                self.objects.pipe(pipe).writers.push_back(task);
-            }
-            Call::PipeRead { pipe, .. } => {
-                if !self.objects.pipe(pipe).is_empty() {
-                    return self.read_pipe(cpu, task, pipe);
-                }
-                self.objects.pipe(pipe).readers.push_back(task);
-                self.tasks[task.0].jobs.end();
-            }
-            Call::Lock(mutex) => {
-                if self.objects.mutex(mutex).owner.is_none() {
-                    return self.take_mutex(cpu, task, mutex);
-                }
-                self.objects.mutex(mutex).waiters.push_back(task);
-            }
-            _ => return self.leave_call(cpu, task),
-        }
-        self.fall_asleep(cpu, task)
-    }
-
-    /// Awake again: on with what it waited for.
-    fn unparked(&mut self, cpu: CpuId, task: TaskIndex) -> Next {
-        match self.tasks[task.0].call {
-            Call::PipeWrite { pipe, .. } => self.write_pipe(cpu, task, pipe),
-            Call::PipeRead { pipe, .. } => self.read_pipe(cpu, task, pipe),
-            // The one who released it has made this task its owner.
-            Call::Lock(mutex) => self.take_mutex(cpu, task, mutex),
-            _ => {
-                self.tasks[task.0].jobs.begin();
-                self.leave_call(cpu, task)
-            }
-        }
-    }
-
-    /// Kernel: `pipe_write`, from where it looks at the pipe.
-    fn write_pipe(&mut self, cpu: CpuId, task: TaskIndex, index: ObjectIndex) -> Next {
-        let writer = &mut self.tasks[task.0];
-        let pipe = self.objects.pipe(index);
-        let was_empty = pipe.is_empty();
-        let before = writer.transfer.remaining;
-        pipe.write(&mut writer.transfer.remaining, !writer.transfer.waited);
-        let wrote = writer.transfer.remaining < before;
-        let done = writer.transfer.remaining == 0;
-        let reader = (was_empty && wrote).then_some(WakeTarget::PipeReader(index));
-        // Who was woken for room wakes the next writer if there is room left.
-        let next_writer = done && writer.transfer.waited && !pipe.is_full();
-        writer.wakes = [reader, next_writer.then_some(WakeTarget::PipeWriter(index))];
-        writer.after_wakes = if done {
-            AfterWakes::Leave
-        } else {
-            AfterWakes::Park
-        };
-        self.next_wake(cpu, task)
-    }
-
-    /// Kernel: `pipe_read`, from where it looks at the pipe.
-    fn read_pipe(&mut self, cpu: CpuId, task: TaskIndex, index: ObjectIndex) -> Next {
-        let reader = &mut self.tasks[task.0];
-        let pipe = self.objects.pipe(index);
-        let before = reader.transfer.remaining;
-        let made_room = pipe.read(&mut reader.transfer.remaining);
-        let nothing = before > 0 && reader.transfer.remaining == before;
-        if nothing {
-            reader.wakes = [None; 2];
-            reader.after_wakes = AfterWakes::Park;
-            return self.next_wake(cpu, task);
-        }
-        if reader.transfer.waited {
-            reader.jobs.go_on();
-        }
-        if !matches!(reader.call, Call::PipeRead { all: true, .. }) {
-            reader.transfer.remaining = 0;
-        }
-        let writer = made_room.then_some(WakeTarget::PipeWriter(index));
-        // Who was woken for data wakes the next reader if there is data left.
-        let next_reader = reader.transfer.waited && !pipe.is_empty();
-        reader.wakes = [writer, next_reader.then_some(WakeTarget::PipeReader(index))];
-        reader.after_wakes = AfterWakes::Leave;
-        self.next_wake(cpu, task)
-    }
-
-    fn take_mutex(&mut self, cpu: CpuId, task: TaskIndex, mutex: ObjectIndex) -> Next {
-        self.objects.mutex(mutex).owner = Some(task);
-        self.tasks[task.0].locks_held += 1;
-        self.leave_call(cpu, task)
-    }
-
-    fn release_mutex(
-        &mut self,
-        cpu: CpuId,
-        task: TaskIndex,
-        index: ObjectIndex,
-    ) -> Result<Next, Error> {
-        if self.objects.mutex(index).owner != Some(task) {
-            return Err(self.misuse(task, LockMisuse::NotOwner));
-        }
-        let next = self.objects.mutex(index).hand_over();
-        let running = &mut self.tasks[task.0];
-        running.locks_held -= 1;
-        running.wakes = [next.map(WakeTarget::Task), None];
-        running.after_wakes = AfterWakes::Leave;
-        Ok(self.next_wake(cpu, task))
-    }
-
-    /// The cost of the call's next wakeup, or what follows the last. Without a waiter there is no cost.
-    fn next_wake(&mut self, cpu: CpuId, task: TaskIndex) -> Next {
-        while let Some(target) = self.tasks[task.0].wakes[0] {
-            let waiting = match target {
-                WakeTarget::PipeReader(pipe) => !self.objects.pipe(pipe).readers.is_empty(),
-                WakeTarget::PipeWriter(pipe) => !self.objects.pipe(pipe).writers.is_empty(),
-                WakeTarget::Queue(queue, count) => {
-                    count > 0 && !self.objects.queue(queue).is_empty()
-                }
-                WakeTarget::Task(_) => true,
-            };
-            if waiting {
-                let work = Work::Cost(self.costs.wakeup);
-                return self.go_on(cpu, task, Phase::Wake, work);
-            }
-            self.drop_wake(task);
-        }
-        match self.tasks[task.0].after_wakes {
-            AfterWakes::Leave => self.leave_call(cpu, task),
-            AfterWakes::Park => {
-                let work = Work::Cost(self.costs.block / 2);
-                self.go_on(cpu, task, Phase::Park, work)
-            }
-        }
-    }
-
-    /// The wakeup itself. Another task may have taken the waiter meanwhile.
-    fn wake_one(&mut self, cpu: CpuId, task: TaskIndex) -> Next {
-        let (waiter, sync) = match self.tasks[task.0].wakes[0] {
-            Some(WakeTarget::PipeReader(pipe)) => {
-                (self.objects.pipe(pipe).readers.pop_front(), true)
-            }
-            Some(WakeTarget::PipeWriter(pipe)) => {
-                (self.objects.pipe(pipe).writers.pop_front(), true)
-            }
-            Some(WakeTarget::Queue(queue, _)) => (self.objects.queue(queue).pop_front(), false),
-            Some(WakeTarget::Task(waiter)) => (Some(waiter), false),
-            None => (None, false),
-        };
-        match &mut self.tasks[task.0].wakes[0] {
-            Some(WakeTarget::Queue(_, count)) if *count > 1 => *count -= 1,
-            _ => self.drop_wake(task),
-        }
-        if let Some(waiter) = waiter {
-            self.wake(waiter, cpu, sync);
-        }
-        self.next_wake(cpu, task)
-    }
-
-    fn drop_wake(&mut self, task: TaskIndex) {
-        let wakes = &mut self.tasks[task.0].wakes;
-        *wakes = [wakes[1], None];
     }
 }

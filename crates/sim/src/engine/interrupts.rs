@@ -77,6 +77,12 @@ impl<O: Observer> Simulation<O> {
     ) -> Result<Next, Error> {
         self.operations += 1;
         let mut again = false;
+        if !matches!(
+            self.cpus[cpu.index()].state,
+            State::Handling { again: true, .. }
+        ) {
+            self.cpus[cpu.index()].handler_began = self.now;
+        }
         let cost = match interrupt {
             Interrupt::Tick => self.tick(cpu),
             Interrupt::Hrtick { programming } => {
@@ -90,7 +96,7 @@ impl<O: Observer> Simulation<O> {
                     Nanos::ZERO
                 } else if let Some(work) = self.sched.period_timer_iteration(self.now, cpu, group) {
                     again = true;
-                    self.costs.period_timer + self.cost_of(work)
+                    self.costs.period_timer + self.distribution(work)
                 } else {
                     Nanos::ZERO
                 }
@@ -98,14 +104,14 @@ impl<O: Observer> Simulation<O> {
             Interrupt::SlackTimer { group, programming } => {
                 if programming == self.timers[group.index()].slack {
                     let work = self.sched.handle_slack_timer(self.now, cpu, group);
-                    self.costs.period_timer + self.cost_of(work)
+                    self.costs.period_timer + self.distribution(work)
                 } else {
                     Nanos::ZERO
                 }
             }
             Interrupt::SleepTimer { task } => {
                 self.wake(task, cpu, false);
-                self.costs.wakeup
+                self.costs.wakeup + self.take_owed(cpu)
             }
             Interrupt::Reschedule => {
                 self.cpus[cpu.index()].reschedule_sent = false;
@@ -113,7 +119,9 @@ impl<O: Observer> Simulation<O> {
             }
             Interrupt::Unthrottle => {
                 let work = self.sched.handle_unthrottle_ipi(self.now, cpu);
-                self.cost_of(work)
+                let cost = self.cost_of(work);
+                self.handlers.unthrottle.push(cost);
+                cost
             }
             Interrupt::Stop => return self.stop(cpu),
         };
@@ -138,17 +146,36 @@ impl<O: Observer> Simulation<O> {
             + self.costs.unthrottle_task * u64::from(work.entities_enqueued)
     }
 
+    /// The cost of a distribution, which is noted if it had someone to give to.
+    fn distribution(&mut self, work: HandlerWork) -> Nanos {
+        let cost = self.cost_of(work);
+        if work.queues_walked > 0 {
+            self.handlers.distribute.push(cost);
+        }
+        cost
+    }
+
     /// The softirq that the interrupt raised.
     pub(super) fn handle_softirq(&mut self, cpu: CpuId) -> Next {
         self.operations += 1;
         self.sched.handle_softirq(self.now, cpu);
         self.carry_out(Some(cpu));
+        self.owe_search(cpu);
         self.cpus[cpu.index()].state = State::Softirq;
-        Next::For(self.costs.softirq)
+        Next::For(self.costs.softirq + self.take_owed(cpu))
     }
 
     /// The handler is done: the next interrupt that waits, then the softirq, then back.
     pub(super) fn handler_over(&mut self, cpu: CpuId) -> Result<Next, Error> {
+        let at = &self.cpus[cpu.index()];
+        if let State::Handling {
+            interrupt: Interrupt::PeriodTimer { .. },
+            ..
+        } = at.state
+        {
+            let took = self.now - at.handler_began;
+            self.handlers.period_timer.push(took);
+        }
         if let Some(next) = self.cpus[cpu.index()].pending.pop_front() {
             return self.handle_interrupt(cpu, next);
         }
@@ -184,6 +211,9 @@ impl<O: Observer> Simulation<O> {
 
     /// Whether a task that was interrupted in the kernel is switched away from.
     fn preempts_after_interrupt(&self, cpu: CpuId, task: TaskIndex, phase: Phase) -> bool {
+        if phase == Phase::Softirq {
+            return false;
+        }
         let requested = self.sched.need_resched(cpu);
         match self.preemption {
             Preemption::Full | Preemption::Lazy => requested == Some(Resched::Immediate),

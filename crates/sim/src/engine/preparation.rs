@@ -13,11 +13,13 @@ use crate::cpu::Cpu;
 use crate::error::Error;
 use crate::event_queue::{Event, EventQueue, Interrupt, MAX_CPUS};
 use crate::objects::Objects;
+use crate::outcome::HandlerTimes;
 use crate::program::{Call, CompiledProgram};
 use crate::seed::Seed;
 use crate::setup::{
     Action, GroupIndex, Policy, Program, RunOptions, Setup, Start, Step, TaskIndex, TaskSpec,
 };
+use crate::sharing::Speeds;
 use crate::task::{Activity, AfterWakes, Jobs, Task, Transfer, UserWork};
 
 impl<O: Observer> Simulation<O> {
@@ -40,6 +42,7 @@ impl<O: Observer> Simulation<O> {
             topology: machine.topology.clone(),
             tick: machine.tick,
             tunables: Tunables::default(),
+            search_cost: machine.costs.cpu_search,
         };
         let visible_tasks = setup.tasks.len();
         let mut setup = setup;
@@ -62,6 +65,10 @@ impl<O: Observer> Simulation<O> {
             visible_tasks,
             groups: setup.groups.iter().map(|_| Group::default()).collect(),
             objects: Objects::default(),
+            speeds: Speeds::of(&setup.machine),
+            handlers: HandlerTimes::default(),
+            hung: Vec::new(),
+            alive: visible_tasks,
             task_of: Vec::with_capacity(setup.tasks.len()),
             timers: Vec::new(),
             at_this_instant: 0,
@@ -90,6 +97,10 @@ impl<O: Observer> Simulation<O> {
         simulation
             .events
             .push(T0 + simulation.setup.duration + monitor, Event::End);
+        let patience = simulation.setup.machine.hung_task;
+        if patience > Nanos::ZERO {
+            (simulation.events).push(T0 + patience, Event::HungTaskCheck);
+        }
         simulation.run_through(T0 - Nanos(1))?;
         simulation.remember_statistics();
         Ok(simulation)
@@ -178,11 +189,13 @@ impl<O: Observer> Simulation<O> {
                     .resize(task.id.index() + 1, TaskIndex(usize::MAX));
             }
             self.task_of[task.id.index()] = TaskIndex(index);
-            let interrupt = Interrupt::SleepTimer {
-                task: TaskIndex(index),
-            };
-            self.events
-                .push(task.jobs.start, Event::Interrupt { cpu, interrupt });
+            if let Start::At(_) = spec.start {
+                let interrupt = Interrupt::SleepTimer {
+                    task: TaskIndex(index),
+                };
+                self.events
+                    .push(task.jobs.start, Event::Interrupt { cpu, interrupt });
+            }
             self.tasks.push(task);
         }
         self.carry_out(None);
@@ -224,6 +237,9 @@ fn new_task(id: cpumax_sched::TaskId, spec: &TaskSpec, program: Arc<CompiledProg
         cpu_time: Nanos::ZERO,
         user_time: Nanos::ZERO,
         last_cpu: None,
+        blocked: None,
+        forked: false,
+        exited: None,
         jobs: Jobs::new(start),
         wakeups: 0,
         switches: 0,
@@ -272,6 +288,9 @@ fn validate(setup: &Setup) -> Result<(), Error> {
     let check_task = |task: TaskIndex| check("task", task.0, setup.tasks.len());
     for task in &setup.tasks {
         task.group.map_or(Ok(()), check_group)?;
+        for child in forks(&task.program.steps) {
+            check_task(child)?;
+        }
     }
     for timed in &setup.events {
         match timed.action {
@@ -296,6 +315,16 @@ fn validate(setup: &Setup) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+/// The tasks that these steps fork.
+fn forks(steps: &[Step]) -> Vec<TaskIndex> {
+    let of_step = |step: &Step| match step {
+        Step::Fork(task) => vec![*task],
+        Step::Repeat(_, inner) => forks(inner),
+        _ => Vec::new(),
+    };
+    steps.iter().flat_map(of_step).collect()
 }
 
 fn check_weight(path: &str, weight: u32) -> Result<(), Error> {

@@ -56,6 +56,8 @@ impl<O: Observer> Simulation<O> {
             self.queue_tick(cpu);
         }
         self.carry_out(Some(cpu));
+        self.owe_search(cpu);
+        let cost = self.paced(cpu, cost) + self.take_owed(cpu);
         Next::For(cost)
     }
 
@@ -86,16 +88,40 @@ impl<O: Observer> Simulation<O> {
             Call::Sleep(_) | Call::Timer(_) => Nanos::ZERO,
             _ => costs.block - costs.block / 2,
         };
-        if matches!(woken.call, Call::Wait(_) | Call::PipeRead { .. }) {
+        if matches!(woken.call, Call::Wait(_)) || woken.call.waits_for_data() {
             woken.jobs.next_release = now;
         }
+        woken.blocked = None;
         woken.activity = Activity::Kernel(Phase::Unpark, Work::Cost(back));
         woken.wakeups += 1;
         let id = woken.id;
         self.operations += 2;
         let target = self.sched.select_cpu(now, id, waker, sync);
+        self.owe_search(waker);
+        if target != waker {
+            let lines = self.speeds.remote_wakeup(waker, target);
+            self.cpus[waker.index()].owed += lines;
+        }
         self.sched.wake(now, id, target);
         self.carry_out(Some(waker));
+    }
+
+    /// How long work takes on a CPU, as things are now.
+    #[inline]
+    pub(super) fn paced(&self, cpu: CpuId, work: Nanos) -> Nanos {
+        self.speeds
+            .paced(cpu, work, |other| self.cpus[other.index()].curr.is_some())
+    }
+
+    /// The CPU has to pay for the CPUs that the core looked at on its behalf.
+    pub(super) fn owe_search(&mut self, cpu: CpuId) {
+        let searched = self.sched.take_cpus_searched();
+        self.cpus[cpu.index()].owed += self.costs.cpu_search * u64::from(searched);
+    }
+
+    /// What the CPU has to pay for beside what it does next.
+    pub(super) fn take_owed(&mut self, cpu: CpuId) -> Nanos {
+        std::mem::take(&mut self.cpus[cpu.index()].owed)
     }
 
     /// Carries out what the core left to do. `by` is the CPU that called the core, which sees requests
