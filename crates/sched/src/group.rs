@@ -13,6 +13,8 @@ pub(crate) struct Group {
     /// `None` of the root group.
     pub parent: Option<GroupId>,
     pub children: Vec<GroupId>,
+    /// Groups below it, at any depth.
+    pub descendants: u32,
     /// Its weight against its siblings, over all CPUs.
     pub shares: Weight,
     /// Its queues by CPU, each from the first use on.

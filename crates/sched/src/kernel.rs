@@ -182,6 +182,17 @@ impl Release {
         }
     }
 
+    /// Whether a tree of this release can have this model. The flat pick has no group entities that could be unlinked,
+    /// and no levels at which a pick could tag a task: it goes with the model that tags at each charge. CFS has no
+    /// delayed dequeue, which the models that take off task by task end.
+    pub const fn can_have(self, model: ThrottleModel) -> bool {
+        match self.pick_rule() {
+            PickRule::EevdfFlat => matches!(model, ThrottleModel::Unified | ThrottleModel::None),
+            PickRule::Cfs => !model.per_task(),
+            PickRule::Eevdf | PickRule::EevdfVprot => true,
+        }
+    }
+
     /// The pick rule of this release.
     #[inline]
     pub const fn pick_rule(self) -> PickRule {
@@ -215,7 +226,10 @@ impl Release {
 impl fmt::Display for Kernel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.named {
-            Some((major, minor)) => write!(f, "{major}.{minor}"),
+            Some((major, minor)) if self.throttle == self.release.throttle_model() => {
+                write!(f, "{major}.{minor}")
+            }
+            Some((major, minor)) => write!(f, "{major}.{minor}:{}", self.throttle.name()),
             None => f.write_str(self.throttle.name()),
         }
     }
@@ -236,7 +250,7 @@ impl fmt::Display for UnknownKernel {
         if let Some(near) = self.suggestion {
             write!(f, "; did you mean '{near}'?")?;
         }
-        f.write_str(" (a version from 5.4 on, such as 6.1, 6.12, 6.18, 7.3, or a model: hierarchy-sync, hierarchy-async, task, unified, none)")
+        f.write_str(" (a version from 5.4 on, such as 6.1, 6.12, 6.18, 7.3, or a model: hierarchy-sync, hierarchy-async, task, unified, none; or a version with another model, such as 6.18:hierarchy-async)")
     }
 }
 
@@ -245,8 +259,22 @@ impl core::error::Error for UnknownKernel {}
 impl FromStr for Kernel {
     type Err = UnknownKernel;
 
-    /// Reads a version (`6.12`, `v6.12`, `6.12.117-amd64`) or a model's name (`task`).
+    /// Reads a version (`6.12`, `v6.12`, `6.12.117-amd64`), a model's name (`task`), or a version with another model
+    /// than its own (`6.18:hierarchy-async`), as it is before or after a patch.
     fn from_str(text: &str) -> Result<Self, UnknownKernel> {
+        if let Some((version, model)) = text.split_once(':') {
+            let (kernel, model): (Self, Self) = (version.parse()?, model.parse()?);
+            return match (kernel.named, model.named) {
+                (Some(_), None) if kernel.release.can_have(model.throttle) => Ok(Self {
+                    throttle: model.throttle,
+                    ..kernel
+                }),
+                _ => Err(UnknownKernel {
+                    given: text.to_string(),
+                    suggestion: None,
+                }),
+            };
+        }
         let models = [
             ThrottleModel::None,
             ThrottleModel::HierarchySync,
@@ -321,6 +349,24 @@ mod tests {
         assert_eq!(rules("7.2"), (ThrottleModel::Unified, PickRule::EevdfVprot));
         assert_eq!(rules("7.9"), (ThrottleModel::Unified, PickRule::EevdfFlat));
         assert_eq!(rules("none").0, ThrottleModel::None);
+    }
+
+    #[test]
+    fn a_version_can_have_another_model() {
+        let kernel: Kernel = "6.18:hierarchy-async".parse().unwrap();
+        assert_eq!(kernel.throttle, ThrottleModel::HierarchyAsync);
+        assert_eq!(kernel.pick_rule(), PickRule::EevdfVprot);
+        assert_eq!(kernel.to_string(), "6.18:hierarchy-async");
+        assert_eq!("6.18:task".parse::<Kernel>().unwrap(), Kernel::V6_18);
+        for refused in [
+            "7.3:hierarchy-sync",
+            "6.1:task",
+            "task:task",
+            "6.18:6.12",
+            "6.18:",
+        ] {
+            assert!(refused.parse::<Kernel>().is_err(), "{refused}");
+        }
     }
 
     #[test]

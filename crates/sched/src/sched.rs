@@ -68,6 +68,8 @@ pub struct Sched<O: Observer = NoObserver> {
     pub(crate) overloaded: CpuMask,
     /// What is known of each last-level cache, by its number.
     pub(crate) caches: Vec<Cache>,
+    /// Queues visited by throttle walks, for the host to ask.
+    pub(crate) queues_throttled: u32,
     /// CPUs looked at in searches, for the host to ask.
     pub(crate) cpus_searched: u32,
     /// Tasks with a slice of their own.
@@ -132,6 +134,7 @@ impl<O: Observer> Sched<O> {
             online_cpus: 0,
             overloaded: CpuMask::empty(cpus),
             caches: Vec::new(),
+            queues_throttled: 0,
             cpus_searched: 0,
             custom_slices: 0,
             subtree: Vec::new(),
@@ -146,6 +149,7 @@ impl<O: Observer> Sched<O> {
         sched.groups.push(Group {
             parent: None,
             children: Vec::new(),
+            descendants: 0,
             shares: Weight::NICE_0,
             queues: Vec::new(),
             load_avg: 0,
@@ -247,6 +251,7 @@ impl<O: Observer> Sched<O> {
         let group = self.groups.push(Group {
             parent: Some(parent),
             children: Vec::new(),
+            descendants: 0,
             shares: weight,
             queues: alloc::vec![None; self.config.topology.cpu_count()],
             load_avg: 0,
@@ -260,7 +265,18 @@ impl<O: Observer> Sched<O> {
             removed: false,
         });
         self.groups[parent].children.push(group);
+        self.count_descendants(parent, |count| count + 1);
         group
+    }
+
+    /// A group was created or removed below `parent`.
+    fn count_descendants(&mut self, parent: GroupId, count: impl Fn(u32) -> u32) {
+        let mut above = Some(parent);
+        while let Some(group) = above {
+            let descendants = &mut self.groups[group].descendants;
+            *descendants = count(*descendants);
+            above = self.groups[group].parent;
+        }
     }
 
     /// Removes an empty group. Its queues stay in memory.
@@ -291,6 +307,7 @@ impl<O: Observer> Sched<O> {
         let usage = self.groups[group].usage;
         self.groups[parent].usage += usage;
         self.groups[parent].children.retain(|&child| child != group);
+        self.count_descendants(parent, |count| count - 1);
         Ok(())
     }
 

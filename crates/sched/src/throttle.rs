@@ -136,6 +136,7 @@ impl<O: Observer> Sched<O> {
             "I9: no throttled stretch is being counted"
         );
         let clock = self.rqs[cpu].clock;
+        self.queues_throttled += self.queues_in_walk(group);
         let subtree = self.take_subtree(queue);
         for &below in &subtree {
             self.tg_throttle_down(below);
@@ -293,10 +294,10 @@ impl<O: Observer> Sched<O> {
             },
         );
 
+        work.queues_unthrottled += self.queues_in_walk(group);
         let subtree = self.take_subtree(queue);
         // Children before parents, the released queue last.
         for &below in subtree.iter().rev() {
-            work.queues_unthrottled += 1;
             self.tg_unthrottle_up(below, work);
         }
         self.return_subtree(subtree);
@@ -690,6 +691,18 @@ impl<O: Observer> Sched<O> {
         self.observer.event(self.now, Event::Limbo { task });
         self.resched_curr(cpu, Resched::Immediate);
         true
+    }
+
+    /// Queues that the kernel visits in a walk from a group down (`walk_tg_tree_from`): it has one for each group and
+    /// CPU, while here those that were never used do not exist.
+    fn queues_in_walk(&self, group: GroupId) -> u32 {
+        1 + self.groups[group].descendants
+    }
+
+    /// Queues that were visited to throttle hierarchies since this was last asked (kernel: `tg_throttle_down`), for the
+    /// host to charge.
+    pub fn take_queues_throttled(&mut self) -> u32 {
+        core::mem::take(&mut self.queues_throttled)
     }
 
     /// The queue and all queues below it on the same CPU, parents before children.

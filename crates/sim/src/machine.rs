@@ -114,7 +114,7 @@ pub struct Costs {
     pub period_timer: Nanos,
     /// One throttled queue in a distribution walk.
     pub distribute_queue: Nanos,
-    /// One queue visited by an unthrottle walk.
+    /// One queue visited by a walk that throttles or unthrottles a hierarchy.
     pub unthrottle_queue: Nanos,
     /// One task put back by an unthrottle.
     pub unthrottle_task: Nanos,

@@ -121,10 +121,25 @@ enum Op {
     DeliverIpis,
 }
 
+/// Trees with another model than their own.
+fn patched_kernels() -> impl Strategy<Value = Kernel> {
+    let names = [
+        "6.1:hierarchy-async",
+        "6.12:hierarchy-sync",
+        "6.12:task",
+        "6.18:hierarchy-async",
+        "6.18:unified",
+        "7.2:task",
+        "7.2:hierarchy-sync",
+    ];
+    proptest::sample::select(names.map(|name| name.parse::<Kernel>().unwrap()).to_vec())
+}
+
 fn kernels() -> impl Strategy<Value = Kernel> {
     prop_oneof![
         10 => proptest::sample::select(ALL.to_vec()),
         1 => Just(Kernel::from_model(ThrottleModel::None)),
+        2 => patched_kernels(),
     ]
 }
 

@@ -113,10 +113,11 @@ impl<O: Observer> Simulation<O> {
             .paced(cpu, work, |other| self.cpus[other.index()].curr.is_some())
     }
 
-    /// The CPU has to pay for the CPUs that the core looked at on its behalf.
+    /// The CPU has to pay for what the core has searched and walked on its behalf.
     pub(super) fn owe_search(&mut self, cpu: CpuId) {
-        let searched = self.sched.take_cpus_searched();
-        self.cpus[cpu.index()].owed += self.costs.cpu_search * u64::from(searched);
+        let searched = self.costs.cpu_search * u64::from(self.sched.take_cpus_searched());
+        let walked = self.costs.unthrottle_queue * u64::from(self.sched.take_queues_throttled());
+        self.cpus[cpu.index()].owed += searched + walked;
     }
 
     /// What the CPU has to pay for beside what it does next.
