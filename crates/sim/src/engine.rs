@@ -200,6 +200,17 @@ impl<O: Observer> Simulation<O> {
         self.sched.observer
     }
 
+    /// How often a task of the setup has gone through the steps of its program to the end.
+    pub fn rounds(&self, task: TaskIndex) -> u64 {
+        self.tasks[task.0].place.rounds
+    }
+
+    /// When a task of the setup exited, counted from T0; `None` if it has not.
+    pub fn exit_time(&self, task: TaskIndex) -> Option<Nanos> {
+        let exited = self.tasks[task.0].exited?;
+        Some(exited.saturating_sub(T0))
+    }
+
     /// Statistics as of now.
     pub fn outcome(&self) -> Outcome {
         Outcome {

@@ -114,8 +114,10 @@ enum Op {
     },
     /// The program's steps are over once more.
     Round,
-    /// Back to the first instruction, for ever.
-    Restart,
+    /// Back to the first step, for ever.
+    Restart {
+        first: usize,
+    },
 }
 
 /// A place in a program.
@@ -136,13 +138,15 @@ impl CompiledProgram {
             code: Vec::new(),
             depth: 0,
         };
+        compiled.append(&program.prelude, 0);
         match program.times {
             None => {
+                let first = compiled.code.len();
                 compiled.append(&program.steps, 0);
-                if compiled.code.is_empty() {
+                if compiled.code.len() == first {
                     compiled.code.push(EXIT);
                 } else {
-                    compiled.code.extend([Op::Round, Op::Restart]);
+                    compiled.code.extend([Op::Round, Op::Restart { first }]);
                 }
             }
             Some(times) => {
@@ -265,7 +269,7 @@ impl CompiledProgram {
                     place.rounds += 1;
                     place.next += 1;
                 }
-                Op::Restart => place.next = 0,
+                Op::Restart { first } => place.next = first,
             }
         }
     }
@@ -310,6 +314,7 @@ mod tests {
     #[test]
     fn nested_repeats_run_in_order() {
         let program = Program {
+            prelude: vec![],
             steps: vec![
                 run(1),
                 Step::Repeat(
@@ -336,6 +341,7 @@ mod tests {
     #[test]
     fn a_program_repeats_for_ever() {
         let program = Program {
+            prelude: vec![],
             steps: vec![run(1), run(2)],
             times: None,
         };
@@ -352,6 +358,7 @@ mod tests {
             assert_eq!(
                 trace(
                     &Program {
+                        prelude: vec![],
                         steps: hollow.clone(),
                         times
                     },
@@ -362,6 +369,7 @@ mod tests {
             assert_eq!(
                 trace(
                     &Program {
+                        prelude: vec![],
                         steps: vec![],
                         times
                     },
@@ -373,6 +381,7 @@ mod tests {
         assert_eq!(
             trace(
                 &Program {
+                    prelude: vec![],
                     steps: vec![run(1)],
                     times: Some(0)
                 },

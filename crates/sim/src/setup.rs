@@ -103,6 +103,8 @@ pub enum Policy {
 /// to the end is the job's response time.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Program {
+    /// What it does once, before the steps.
+    pub prelude: Vec<Step>,
     /// The steps in order.
     pub steps: Vec<Step>,
     /// How often to go through them; `None` is for ever. After the last time the task exits.

@@ -10,6 +10,7 @@ use world::{World, forever, ms, object, on_cpu, once, us};
 
 fn times(times: u64, steps: Vec<Step>) -> Program {
     Program {
+        prelude: vec![],
         steps,
         times: Some(times),
     }

@@ -61,6 +61,7 @@ impl Draw {
         match self.below(9) {
             0 => {
                 return Program {
+                    prelude: vec![],
                     steps: vec![Step::Spin],
                     times: None,
                 };
@@ -95,7 +96,11 @@ impl Draw {
         } else {
             None
         };
-        Program { steps, times }
+        Program {
+            prelude: vec![],
+            steps,
+            times,
+        }
     }
 
     fn action(&mut self, groups: usize, tasks: usize, cpus: usize) -> Action {

@@ -33,12 +33,14 @@
 //! `toml_lang` and `oracle_lang` know how things are written, and nothing else. Both fill a `Draft`, which
 //! knows what is right: paths, names, limits, affinities, and at the end the order of events in time.
 
+pub mod benchmarks;
 mod cpu_files;
 mod cpus;
 mod draft;
 mod duration;
 mod error;
 mod groups;
+mod machines;
 mod oracle_lang;
 mod problem;
 mod programs;
@@ -52,6 +54,7 @@ pub use cpus::CpusError;
 pub use duration::{DurationError, parse_duration};
 pub use error::ScenarioError;
 pub use groups::PathError;
+pub use machines::{MACHINE_NAMES, preset, read_machine};
 pub use problem::Problem;
 pub use scenario::{
     MAX_CPUS, MAX_EVENTS, MAX_FILE_BYTES, MAX_GROUPS, MAX_STEPS, MAX_TASKS, Scenario, read_scenario,

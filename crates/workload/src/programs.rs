@@ -11,7 +11,11 @@ const SYSSPIN_RUN: Nanos = Nanos(400);
 
 /// A program that goes on for ever.
 pub(crate) fn for_ever(steps: Vec<Step>) -> Arc<Program> {
-    Arc::new(Program { steps, times: None })
+    Arc::new(Program {
+        prelude: vec![],
+        steps,
+        times: None,
+    })
 }
 
 /// Uses CPU time in user mode for ever.

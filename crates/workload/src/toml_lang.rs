@@ -9,6 +9,8 @@ mod tasks;
 
 use cpumax_bandwidth::Nanos;
 use cpumax_sched::Kernel;
+use cpumax_sim::Machine;
+use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::draft::Draft;
@@ -29,12 +31,21 @@ const KEYS: [&str; 9] = [
     "every-response",
 ];
 
-/// Reads a scenario. `name` is its name if it gives itself none.
-pub(crate) fn read(text: &str, name: &str) -> Result<Scenario> {
-    let document = DeTable::parse(text).map_err(|error| {
+/// Reads the file of a machine.
+pub(crate) fn read_machine(text: &str) -> Result<Machine> {
+    machine::read_file(parse(text)?.get_ref())
+}
+
+fn parse(text: &str) -> Result<Spanned<DeTable<'_>>> {
+    DeTable::parse(text).map_err(|error| {
         let message = error.message().trim_end().replace('\n', "; ");
         Problem::Toml { message }.at(error.span().unwrap_or(0..0))
-    })?;
+    })
+}
+
+/// Reads a scenario. `name` is its name if it gives itself none.
+pub(crate) fn read(text: &str, name: &str) -> Result<Scenario> {
+    let document = parse(text)?;
     let file = Fields::of_table(document.get_ref(), 0..0, "a scenario", &KEYS)?;
     let duration = file
         .need("duration", "duration = \"10s\"")?

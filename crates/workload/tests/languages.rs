@@ -201,7 +201,11 @@ fn ready_made_programs_do_what_the_measurements_did() {
             .as_ref()
             .clone()
     };
-    let forever = |steps: Vec<Step>| Program { steps, times: None };
+    let forever = |steps: Vec<Step>| Program {
+        prelude: vec![],
+        steps,
+        times: None,
+    };
     let us = Nanos::from_micros;
     assert_eq!(program("s.0"), forever(vec![Step::Spin]));
     assert_eq!(

@@ -109,7 +109,11 @@ fn task(group: usize, steps: Vec<Step>) -> TaskSpec {
         affinity: None,
         start: Start::At(Nanos::ZERO),
         kernel_thread: false,
-        program: Arc::new(Program { steps, times: None }),
+        program: Arc::new(Program {
+            prelude: vec![],
+            steps,
+            times: None,
+        }),
     }
 }
 

@@ -288,7 +288,8 @@ fn validate(setup: &Setup) -> Result<(), Error> {
     let check_task = |task: TaskIndex| check("task", task.0, setup.tasks.len());
     for task in &setup.tasks {
         task.group.map_or(Ok(()), check_group)?;
-        for child in forks(&task.program.steps) {
+        let steps = [&task.program.prelude, &task.program.steps];
+        for child in steps.into_iter().flat_map(|steps| forks(steps)) {
             check_task(child)?;
         }
     }
@@ -348,7 +349,11 @@ fn add_background(setup: &mut Setup, release: Release, seed: &mut Seed) {
         .filter(|thread| release >= thread.since)
     {
         let steps = vec![Step::RunKernel(thread.run), Step::Sleep(thread.sleep)];
-        let program = Arc::new(Program { steps, times: None });
+        let program = Arc::new(Program {
+            prelude: vec![],
+            steps,
+            times: None,
+        });
         let homes = if thread.per_cpu {
             (0..cpus).map(Some).collect()
         } else {

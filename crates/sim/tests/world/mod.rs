@@ -145,11 +145,16 @@ impl World {
 }
 
 pub fn forever(steps: Vec<Step>) -> Program {
-    Program { steps, times: None }
+    Program {
+        prelude: vec![],
+        steps,
+        times: None,
+    }
 }
 
 pub fn once(steps: Vec<Step>) -> Program {
     Program {
+        prelude: vec![],
         steps,
         times: Some(1),
     }

@@ -1,27 +1,45 @@
 //! `[machine]`: CPUs, what they share, the tick, preemption, costs.
 
 use cpumax_bandwidth::Nanos;
-use cpumax_sched::{CAPACITY_ONE, CpuPlace, Preemption, Topology};
-use cpumax_sim::machine::{Costs, Machine};
+use cpumax_sched::{CAPACITY_ONE, CpuPlace, Kernel, Preemption, Release, Topology};
+use cpumax_sim::machine::{BackgroundThread, Caches, Costs, Machine};
+use toml::de::DeTable;
 
 use super::fields::{Field, Fields};
+use crate::cpus::parse_cpus;
 use crate::error::Result;
+use crate::machines::{self, MACHINE_NAMES};
 use crate::problem::Problem;
 use crate::scenario::MAX_CPUS;
 
-const KEYS: [&str; 10] = [
+const KEYS: [&str; 16] = [
     "preset",
     "cpus",
     "threads-per-core",
+    "thread-numbering",
     "cpus-per-llc",
     "cpus-per-node",
+    "capacities",
     "tick",
     "hz",
     "preempt",
+    "smt-percent",
+    "caches",
     "costs",
+    "hung-task",
+    "background",
     "name",
 ];
-const PRESETS: [&str; 2] = ["lab", "ideal"];
+/// Keys that say what CPUs there are.
+const TOPOLOGY_KEYS: [&str; 6] = [
+    "cpus",
+    "threads-per-core",
+    "thread-numbering",
+    "cpus-per-llc",
+    "cpus-per-node",
+    "capacities",
+];
+const NUMBERINGS: [&str; 2] = ["adjacent", "split"];
 const MODES: [Preemption; 4] = [
     Preemption::None,
     Preemption::Voluntary,
@@ -39,21 +57,38 @@ const LONGEST: Nanos = Nanos::SECOND;
 /// Shortest tick: HZ = 10000.
 const SHORTEST_TICK: Nanos = Nanos::from_micros(100);
 
-/// Reads the machine.
+/// Reads a scenario's machine.
 pub(super) fn read(field: &Field<'_>) -> Result<Machine> {
-    let fields = Fields::of(field, "the machine", &KEYS)?;
-    let cpus = read_cpus(&fields.need("cpus", "cpus = 4")?)?;
-    let preset = fields
-        .get("preset")
-        .map_or(Ok(0), |field| field.one_of("machine preset", &PRESETS))?;
-    let mut machine = match PRESETS[preset] {
-        "ideal" => Machine::ideal(cpus),
-        _ => Machine::lab(cpus),
+    read_fields(&Fields::of(field, "the machine", &KEYS)?)
+}
+
+/// Reads a machine's own file.
+pub(super) fn read_file(table: &DeTable<'_>) -> Result<Machine> {
+    read_fields(&Fields::of_table(table, 0..0, "the machine", &KEYS)?)
+}
+
+fn read_fields(fields: &Fields<'_>) -> Result<Machine> {
+    let preset = match fields.get("preset") {
+        Some(field) => MACHINE_NAMES[field.one_of("machine preset", &MACHINE_NAMES)?],
+        None => "lab",
+    };
+    let has_topology = !fields.among(&TOPOLOGY_KEYS).is_empty();
+    let mut machine = match machines::preset(preset) {
+        Some(machine) if !has_topology => machine,
+        complete => {
+            let cpus = read_cpus(&fields.need("cpus", "cpus = 4")?)?;
+            let mut machine = match complete {
+                Some(machine) => machine,
+                None if preset == "ideal" => Machine::ideal(cpus),
+                None => Machine::lab(cpus),
+            };
+            machine.topology = read_topology(fields, cpus)?;
+            machine
+        }
     };
     if let Some(name) = fields.get("name") {
         machine.name = name.text()?.to_string();
     }
-    machine.topology = read_topology(&fields, cpus)?;
     match (fields.get("tick"), fields.get("hz")) {
         (Some(tick), Some(hz)) => return Err(fields.conflict(&tick, &hz)),
         (Some(tick), None) => machine.tick = bounded(&tick, SHORTEST_TICK)?,
@@ -65,8 +100,21 @@ pub(super) fn read(field: &Field<'_>) -> Result<Machine> {
     if let Some(preempt) = fields.get("preempt") {
         machine.preemption = Some(MODES[preempt.one_of("preemption mode", &MODE_NAMES)?]);
     }
+    if let Some(percent) = fields.get("smt-percent") {
+        machine.smt_percent = percent.number(1, 100)? as u32;
+    }
+    if let Some(caches) = fields.get("caches") {
+        read_caches(&caches, &mut machine.caches)?;
+    }
     if let Some(costs) = fields.get("costs") {
         read_costs(&costs, &mut machine.costs)?;
+    }
+    if let Some(patience) = fields.get("hung-task") {
+        machine.hung_task = patience.positive_duration()?;
+    }
+    if let Some(threads) = fields.get("background") {
+        let threads = threads.list()?;
+        machine.background = threads.iter().map(read_background).collect::<Result<_>>()?;
     }
     Ok(machine)
 }
@@ -106,15 +154,104 @@ fn read_topology(fields: &Fields<'_>, cpus: usize) -> Result<Topology> {
         }
     }
     let [core, llc, node] = sizes;
-    let place = |cpu: usize| CpuPlace {
-        core: (cpu / core) as u32,
-        llc: (cpu / llc) as u32,
-        node: (cpu / node) as u32,
-        capacity: CAPACITY_ONE,
+    let numbering = fields.get("thread-numbering");
+    let split = numbering.map_or(Ok(0), |field| field.one_of("numbering", &NUMBERINGS))? == 1;
+    let cores = cpus.div_ceil(core);
+    let place = |cpu: usize| {
+        // Where it stands if the threads of a core stand side by side.
+        let at = if split {
+            cpu % cores * core + cpu / cores
+        } else {
+            cpu
+        };
+        CpuPlace {
+            core: (at / core) as u32,
+            llc: (at / llc) as u32,
+            node: (at / node) as u32,
+            capacity: CAPACITY_ONE,
+        }
     };
-    Ok(Topology {
+    let mut topology = Topology {
         cpus: (0..cpus).map(place).collect(),
+    };
+    if let Some(capacities) = fields.get("capacities") {
+        for entry in capacities.list()? {
+            let entry = Fields::of(&entry, "a capacity", &["cpus", "capacity"])?;
+            let field = entry.need("cpus", "cpus = \"0-3\"")?;
+            let set = parse_cpus(field.text()?, cpus)
+                .map_err(|error| Problem::Cpus(error).at(field.span()))?;
+            let capacity = entry.need("capacity", "capacity = 512")?;
+            let capacity = capacity.number(1, i64::from(CAPACITY_ONE))? as u32;
+            for cpu in set.iter() {
+                topology.cpus[cpu.index()].capacity = capacity;
+            }
+        }
+    }
+    Ok(topology)
+}
+
+fn read_background(field: &Field<'_>) -> Result<BackgroundThread> {
+    const KEYS: [&str; 5] = ["name", "since", "per-cpu", "run", "sleep"];
+    let fields = Fields::of(field, "a background thread", &KEYS)?;
+    let since = match fields.get("since") {
+        None => Release::V6_1,
+        Some(field) => {
+            let kernel: std::result::Result<Kernel, _> = field.text()?.parse();
+            let unknown = |unknown| Problem::UnknownKernel(unknown).at(field.span());
+            kernel.map_err(unknown)?.release
+        }
+    };
+    Ok(BackgroundThread {
+        name: fields
+            .need("name", "name = \"kworker\"")?
+            .text()?
+            .to_string(),
+        since,
+        per_cpu: fields
+            .get("per-cpu")
+            .map_or(Ok(false), |field| field.flag())?,
+        run: fields.need("run", "run = \"7us\"")?.positive_duration()?,
+        sleep: fields
+            .need("sleep", "sleep = \"400ms\"")?
+            .positive_duration()?,
     })
+}
+
+/// Most cache lines of an operation.
+const MOST_LINES: i64 = 10_000;
+
+fn read_caches(field: &Field<'_>, caches: &mut Caches) -> Result<()> {
+    const KEYS: [&str; 7] = [
+        "same-llc",
+        "same-node",
+        "other-node",
+        "pipe-lines",
+        "socket-lines",
+        "udp-lines",
+        "wakeup-lines",
+    ];
+    for value in Fields::of(field, "the table of caches", &KEYS)?.all() {
+        let lines = match value.key {
+            "same-llc" => {
+                caches.same_llc = bounded(value, Nanos::ZERO)?;
+                continue;
+            }
+            "same-node" => {
+                caches.same_node = bounded(value, Nanos::ZERO)?;
+                continue;
+            }
+            "other-node" => {
+                caches.other_node = bounded(value, Nanos::ZERO)?;
+                continue;
+            }
+            "pipe-lines" => &mut caches.pipe_lines,
+            "socket-lines" => &mut caches.socket_lines,
+            "udp-lines" => &mut caches.udp_lines,
+            _ => &mut caches.wakeup_lines,
+        };
+        *lines = value.number(0, MOST_LINES)? as u32;
+    }
+    Ok(())
 }
 
 fn bounded(field: &Field<'_>, least: Nanos) -> Result<Nanos> {

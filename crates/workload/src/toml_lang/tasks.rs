@@ -210,7 +210,13 @@ fn read_steps(
             copies_of_steps.push(reader.read(steps)?);
         }
     }
-    let program = |steps| Arc::new(Program { steps, times });
+    let program = |steps| {
+        Arc::new(Program {
+            prelude: vec![],
+            steps,
+            times,
+        })
+    };
     Ok(Work::Programs(
         copies_of_steps.into_iter().map(program).collect(),
     ))
