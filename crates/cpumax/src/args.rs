@@ -57,6 +57,8 @@ pub enum Command {
     Run(Run),
     /// The same scenario on two kernels, over many seeds: what changed, and is it chance?
     Compare(Compare),
+    /// The known benchmarks on a machine that you need not have.
+    Bench(crate::bench::args::Bench),
     /// Hold the simulator against results measured on real kernels.
     Oracle(Oracle),
     /// What a kernel, a throttle model or a number means.
@@ -212,7 +214,8 @@ pub enum Format {
     Csv,
 }
 
-fn duration(text: &str) -> Result<Nanos, String> {
+/// Reads a time that is not zero.
+pub fn duration(text: &str) -> Result<Nanos, String> {
     let refused = |problem: String, help: String| format!("{problem}; {help}");
     match cpumax_workload::parse_duration(text) {
         Ok(Nanos::ZERO) => Err(refused(

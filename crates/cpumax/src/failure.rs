@@ -59,6 +59,23 @@ pub enum Failure {
         seed: u64,
         source: Box<cpumax_sim::Error>,
     },
+    /// A machine that is neither a preset nor a file.
+    #[error("there is no machine `{}`", .given.escape_debug())]
+    #[diagnostic(help(
+        "name desktop, emr-2s240, genoa-2s384 or epyc-2s512, `host` for this machine, or a file as docs/machines.md \
+         describes it"
+    ))]
+    Machine { given: String },
+    /// This machine cannot be read.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Host(#[from] cpumax_linux::HostError),
+    /// The kernel would refuse a limit.
+    #[error("the kernel refuses this limit: {source}")]
+    #[diagnostic(help("change --quota, --nested or --period"))]
+    Quota {
+        source: cpumax_bandwidth::LimitError,
+    },
     /// A file of results is wrong, or what it describes cannot be simulated.
     #[error(transparent)]
     #[diagnostic(transparent)]

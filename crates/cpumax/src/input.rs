@@ -4,7 +4,8 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
-use cpumax_workload::{MAX_FILE_BYTES, Scenario, read_scenario};
+use cpumax_sim::Machine;
+use cpumax_workload::{MAX_FILE_BYTES, Scenario, read_machine, read_scenario};
 
 use crate::failure::Failure;
 
@@ -38,8 +39,20 @@ impl Input {
         BufReader::new(self.reader)
     }
 
-    /// Reads it as a scenario. Of a file that is too large no more is read than shows that.
+    /// Reads it as a scenario.
     pub fn scenario(self) -> Result<Scenario, Failure> {
+        let (name, text) = self.text()?;
+        Ok(read_scenario(&text, &name)?)
+    }
+
+    /// Reads it as the description of a machine.
+    pub fn machine(self) -> Result<Machine, Failure> {
+        let (name, text) = self.text()?;
+        Ok(read_machine(&text, &name)?)
+    }
+
+    /// Its name and its text. Of a file that is too large no more is read than shows that.
+    fn text(self) -> Result<(String, String), Failure> {
         let Self { name, reader } = self;
         let mut bytes = Vec::new();
         let most = MAX_FILE_BYTES as u64 + 1;
@@ -56,6 +69,6 @@ impl Input {
                 file: name.clone(),
             }
         })?;
-        Ok(read_scenario(&text, &name)?)
+        Ok((name, text))
     }
 }

@@ -4,6 +4,7 @@
 //! with the library crates, [`output`] writes the result and [`failure`] says what went wrong.
 
 mod args;
+mod bench;
 mod compare;
 mod explain;
 mod failure;
@@ -40,6 +41,7 @@ fn act(arguments: Arguments, output: &Output) -> Result<Status, Failure> {
     match arguments.command {
         Command::Run(options) => run::act(&options, output),
         Command::Compare(options) => compare::act(&options, output),
+        Command::Bench(options) => bench::act(&options, output),
         Command::Oracle(options) => oracle::act(&options, output),
         Command::Explain(options) => explain::act(&options),
     }

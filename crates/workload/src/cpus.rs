@@ -49,6 +49,12 @@ impl CpusError {
     }
 }
 
+/// Reads a list of CPU numbers as sysfs writes it (`0-3,8`), in ascending order; `None` if it is none.
+pub fn parse_cpu_list(text: &str) -> Option<Vec<usize>> {
+    let cpus = parse_list(text.trim(), MAX_CPUS).ok()?;
+    Some(cpus.iter().map(CpuId::index).collect())
+}
+
 /// Reads a list or a `0x` mask, and leaves out the CPUs that the machine does not have, as the kernel
 /// does.
 pub(crate) fn parse_cpus(text: &str, cpus: usize) -> Result<CpuMask, CpusError> {

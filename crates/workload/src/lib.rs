@@ -50,7 +50,7 @@ mod tasks;
 mod timeline;
 mod toml_lang;
 
-pub use cpus::CpusError;
+pub use cpus::{CpusError, parse_cpu_list};
 pub use duration::{DurationError, parse_duration};
 pub use error::ScenarioError;
 pub use groups::PathError;

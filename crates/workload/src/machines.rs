@@ -49,7 +49,8 @@ pub fn read_machine(text: &str, file_name: &str) -> Result<Machine, ScenarioErro
 
 #[cfg(test)]
 mod tests {
-    use cpumax_sched::{CpuId, DomainLevel};
+    use cpumax_sched::CpuId;
+    use cpumax_sched::DomainLevel::{self, Llc, Node, Numa, Smt};
 
     use super::*;
 
@@ -73,7 +74,6 @@ mod tests {
             let domains = topology.domains(CpuId::new(cpu)).into_iter();
             domains.map(|(level, span)| (level, span.count())).collect()
         };
-        use DomainLevel::{Llc, Node, Numa, Smt};
         assert_eq!(domains("emr-2s240", 0), [(Smt, 2), (Llc, 120), (Numa, 240)]);
         assert_eq!(
             domains("genoa-2s384", 383),
