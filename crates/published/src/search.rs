@@ -34,7 +34,7 @@ impl Parameter {
 }
 
 /// Factors of the search's steps, the widest first.
-const STEPS: [f64; 4] = [1.5, 1.2, 1.08, 1.03];
+const STEPS: [f64; 3] = [1.3, 1.1, 1.04];
 
 /// The values for which `misfit` is smallest, and that misfit. The search ends when no step of the smallest size
 /// to either side of any parameter is an improvement, or after `budget` calls of `misfit`.

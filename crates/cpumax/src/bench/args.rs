@@ -207,10 +207,10 @@ impl From<Carrier> for Transport {
 /// Which stretch is simulated.
 #[derive(Debug, Args)]
 pub struct SteadyArgs {
-    /// Time after the start that does not count. Unless given: 60 ms, or two periods under a limit.
+    /// Time after the start that does not count. Unless given: 60 ms, or one period under a limit.
     #[arg(long, value_name = "D", value_parser = duration)]
     pub warmup: Option<Nanos>,
-    /// Time that is simulated and stands for the whole. Unless given: 100 ms, or ten periods under a limit.
+    /// Time that is simulated and stands for the whole. Unless given: 100 ms, or five periods under a limit.
     #[arg(long, value_name = "D", value_parser = duration)]
     pub window: Option<Nanos>,
 }
@@ -293,7 +293,7 @@ pub struct RwsemArgs {
     #[arg(long, value_name = "D", default_value = "100ms", value_parser = duration)]
     pub period: Nanos,
     /// Readers.
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub readers: u32,
     /// CPU time in the kernel for which a reader holds the semaphore.
     #[arg(long, value_name = "D", default_value = "60ms", value_parser = duration)]
@@ -304,8 +304,9 @@ pub struct RwsemArgs {
     /// Sleep of the writer between two times.
     #[arg(long, value_name = "D", default_value = "100ms", value_parser = duration)]
     pub writer_sleep: Nanos,
-    /// How long to simulate. Two looks of the hung-task detector are 120 s apart.
-    #[arg(long, value_name = "D", default_value = "400s", value_parser = duration)]
+    /// How long to simulate. The hung-task detector looks each 120 s, and reports
+    /// who waits already at one look and still does at the next.
+    #[arg(long, value_name = "D", default_value = "600s", value_parser = duration)]
     pub length: Nanos,
 }
 

@@ -17,7 +17,7 @@ use crate::failure::{Failure, Status};
 use crate::output::{self, Output};
 
 /// Most tries of a calibration.
-const BUDGET: usize = 150;
+const BUDGET: usize = 40;
 
 /// A row with what was simulated for it.
 struct Simulated {

@@ -21,11 +21,11 @@ impl Steady {
         window: Nanos::from_millis(100),
     };
 
-    /// What is enough under a limit of this period: ten periods after the first two.
+    /// What is enough under a limit of this period: five periods after the first.
     pub fn limited(period: Nanos) -> Self {
         Self {
-            warmup: period * 2,
-            window: period * 10,
+            warmup: period,
+            window: period * 5,
         }
     }
 }
