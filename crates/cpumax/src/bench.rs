@@ -73,7 +73,10 @@ pub struct Results {
 }
 
 pub fn act(options: &Bench, output: &Output) -> Result<Status, Failure> {
-    match &options.which {
+    let Some(which) = &options.which else {
+        return published::fit(options.machine.as_deref(), output);
+    };
+    match which {
         Which::PeriodTimer(options) => period_timer::act(options, output),
         Which::Published(options) => published::act(options, output),
         Which::Hackbench(options) => {

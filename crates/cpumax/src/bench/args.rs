@@ -19,10 +19,17 @@ use crate::args::{Format, duration};
 /// With --base and --head a benchmark runs on both kernels over several seeds, and the tables are those of the kernel
 /// mailing list: is head better, and is it chance? Otherwise it runs on one kernel.
 #[derive(Debug, Args)]
-#[command(subcommand_required = true, arg_required_else_help = true)]
+#[command(arg_required_else_help = true, args_conflicts_with_subcommands = true)]
 pub struct Bench {
+    /// Fit the calibrated costs of the machines anew, on the published rows without a quota and the base kernel, and
+    /// print them. Takes a quarter of an hour a machine. Nothing is changed.
+    #[arg(long)]
+    pub calibrate: bool,
+    /// Calibrate this machine only.
+    #[arg(long, value_name = "M", requires = "calibrate")]
+    pub machine: Option<String>,
     #[command(subcommand)]
-    pub which: Which,
+    pub which: Option<Which>,
 }
 
 /// Which benchmark.
@@ -355,10 +362,6 @@ pub struct PublishedArgs {
     /// Seed of the first run; the others count up from it.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
-    /// Fit the calibrated costs of the machines anew, on the rows without a quota and the base kernel, and print them.
-    /// Nothing is changed.
-    #[arg(long)]
-    pub calibrate: bool,
     /// How to print the result.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub format: Format,

@@ -52,9 +52,6 @@ pub fn act(options: &PublishedArgs, output: &Output) -> Result<Status, Failure> 
             given: options.machine.clone().unwrap_or_default(),
         });
     }
-    if options.calibrate {
-        return fit(&all.rows, output);
-    }
     let runs = u64::from(options.runs);
     let total = all.rows.len() as u64 * 2 * runs + all.histograms.len() as u64;
     let progress = output.progress(total);
@@ -330,12 +327,19 @@ fn json(rows: &[Simulated], histograms: &[SimulatedHistogram]) -> Result<String,
 }
 
 /// Fits the machines of the rows and prints what their files should say.
-fn fit(rows: &[Row], output: &Output) -> Result<Status, Failure> {
+pub fn fit(machine: Option<&str>, output: &Output) -> Result<Status, Failure> {
+    let rows = &published().rows;
     let mut machines: Vec<&str> = Vec::new();
     for row in rows.iter().filter(|row| row.fit) {
-        if !machines.contains(&row.machine.as_str()) {
-            machines.push(&row.machine);
+        let name = row.machine.as_str();
+        if machine.is_none_or(|wanted| wanted == name) && !machines.contains(&name) {
+            machines.push(name);
         }
+    }
+    if machines.is_empty() {
+        return Err(Failure::Machine {
+            given: machine.unwrap_or_default().to_owned(),
+        });
     }
     let mut text = String::new();
     for name in machines {
