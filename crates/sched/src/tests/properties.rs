@@ -686,7 +686,7 @@ fn config() -> ProptestConfig {
     // The same worlds each time, so that a failure comes with the change that caused it. PROPTEST_RNG_SEED tries others.
     let rng_seed = match default.rng_seed {
         RngSeed::Random => RngSeed::Fixed(1),
-        given => given,
+        RngSeed::Fixed(given) => RngSeed::Fixed(given),
     };
     ProptestConfig {
         cases,
