@@ -143,6 +143,15 @@ impl Row {
 }
 
 impl PublishedHistogram {
+    /// Name of the preset that stands for the machine of its setup.
+    pub fn machine(&self) -> &'static str {
+        if self.setup == "desktop-800" {
+            "desktop"
+        } else {
+            "genoa-2s384"
+        }
+    }
+
     /// The fullest of some buckets of powers of two, of which each has a least and a last duration in nanoseconds and a
     /// count, lies in what was published.
     pub fn is_right(&self, low: u64, end: u64) -> bool {

@@ -3,17 +3,14 @@
 use cpumax_bandwidth::{Limit, LimitError, Nanos};
 use cpumax_sched::Kernel;
 use cpumax_sim::{Error, Machine};
-use cpumax_workload::benchmarks::{Hackbench, Limits, Netperf, PeriodTimer, Steady, SteadyResult};
+use cpumax_workload::benchmarks::{
+    Hackbench, Limits, Netperf, PeriodTimer, Steady, SteadyResult, cpu_limit,
+};
 
 use crate::row::{Benchmark, Handler, PublishedHistogram, Row};
 
 /// All published limits have this period, which is the default.
 const PERIOD: Nanos = Nanos::from_millis(100);
-
-fn limit(cpus: f64) -> Result<Limit, LimitError> {
-    let quota = Nanos((PERIOD.0 as f64 * cpus).round() as u64);
-    Limit::new(Some(quota), PERIOD, Nanos::ZERO)
-}
 
 /// Simulates a row on a machine, once; the value is in the row's unit.
 ///
@@ -26,7 +23,7 @@ pub fn simulate(
     seed: u64,
 ) -> Result<SteadyResult, Error> {
     let cpus = machine.topology.cpu_count() as f64;
-    let limits = match row.quota.map(|share| limit(share * cpus)) {
+    let limits = match row.quota.map(|share| cpu_limit(share * cpus, PERIOD)) {
         Some(Ok(limit)) => Limits::Group(limit),
         _ => Limits::None,
     };
@@ -39,8 +36,10 @@ pub fn simulate(
             Hackbench::published(groups as usize, limits).run(machine, kernel, seed, steady)
         }
         Benchmark::HackbenchNested { groups } => {
-            let levels: Result<Vec<Limit>, LimitError> =
-                [32.0, 16.0, 8.0].map(limit).into_iter().collect();
+            let levels: Result<Vec<Limit>, LimitError> = [32.0, 16.0, 8.0]
+                .map(|cpus| cpu_limit(cpus, PERIOD))
+                .into_iter()
+                .collect();
             let limits = levels.map_or(Limits::None, Limits::Nested);
             let hackbench = Hackbench {
                 loops: 5_000_000,

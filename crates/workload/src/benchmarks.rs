@@ -13,7 +13,7 @@ mod rwsem;
 mod schbench;
 mod steady;
 
-pub use builder::Limits;
+pub use builder::{Limits, cpu_limit};
 pub use fibtest::{Fibtest, FibtestResult};
 pub use hackbench::{Hackbench, Transport};
 pub use netperf::Netperf;

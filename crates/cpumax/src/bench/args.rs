@@ -8,9 +8,9 @@
 use std::str::FromStr;
 
 use clap::{Args, Subcommand, ValueEnum};
-use cpumax_bandwidth::{Limit, Nanos};
+use cpumax_bandwidth::Nanos;
 use cpumax_sched::Kernel;
-use cpumax_workload::benchmarks::{Limits, Transport};
+use cpumax_workload::benchmarks::{Limits, Transport, cpu_limit};
 
 use crate::args::{Format, duration};
 
@@ -143,15 +143,9 @@ impl Quota {
     pub fn limits(&self, cpus: usize) -> Result<Limits, cpumax_bandwidth::LimitError> {
         Ok(match self.quota.of(cpus) {
             None => Limits::None,
-            Some(count) => Limits::Group(limit(count, self.period)?),
+            Some(count) => Limits::Group(cpu_limit(count, self.period)?),
         })
     }
-}
-
-/// A limit of so many CPUs.
-pub fn limit(cpus: f64, period: Nanos) -> Result<Limit, cpumax_bandwidth::LimitError> {
-    let quota = Nanos((period.0 as f64 * cpus).round() as u64);
-    Limit::new(Some(quota), period, Nanos::ZERO)
 }
 
 /// Groups of tasks that send each other messages.

@@ -4,11 +4,11 @@ use cpumax_bandwidth::{CpuStat, LimitError, Nanos};
 use cpumax_report::{Better, Percentiles};
 use cpumax_sim::Machine;
 use cpumax_workload::benchmarks::{
-    Fibtest, Hackbench, Limits, Netperf, Rwsem, Schbench, Steady, SteadyResult,
+    Fibtest, Hackbench, Limits, Netperf, Rwsem, Schbench, Steady, SteadyResult, cpu_limit,
 };
 
 use super::args::{
-    Cpus, FibtestArgs, HackbenchArgs, NetperfArgs, RwsemArgs, SchbenchArgs, SteadyArgs, limit,
+    Cpus, FibtestArgs, HackbenchArgs, NetperfArgs, RwsemArgs, SchbenchArgs, SteadyArgs,
 };
 use super::{Case, Metric, Reading};
 use crate::failure::Failure;
@@ -68,6 +68,16 @@ fn reading(result: &SteadyResult) -> Reading {
     }
 }
 
+/// What a run that was simulated to its end has shown.
+fn whole(values: Vec<f64>, stat: &CpuStat) -> Reading {
+    Reading {
+        values,
+        extrapolated_from: None,
+        utilization: None,
+        throttled: throttled(stat),
+    }
+}
+
 fn throttled(stat: &CpuStat) -> (u64, u64) {
     (stat.nr_periods, stat.nr_throttled)
 }
@@ -91,7 +101,7 @@ pub fn hackbench<'a>(options: &'a HackbenchArgs, machine: &'a Machine) -> Cases<
     } else {
         let levels = options.nested.iter().map(|level| {
             let count = level.of(cpus).unwrap_or(cpus as f64);
-            limit(count, options.quota.period)
+            cpu_limit(count, options.quota.period)
         });
         Limits::Nested(levels.collect::<Result<_, _>>().map_err(refused)?)
     };
@@ -165,12 +175,7 @@ pub fn schbench<'a>(options: &'a SchbenchArgs, machine: &'a Machine) -> Cases<'a
         let of = Percentiles::of(&mut waits);
         let [p50, p99, max] = of.map_or([0.0; 3], |of| [of.p50, of.p99, of.max].map(micros));
         let rate = result.requests as f64 / (result.elapsed.0.max(1) as f64 / 1e9);
-        Ok(Reading {
-            values: vec![p50, p99, max, rate],
-            extrapolated_from: None,
-            utilization: None,
-            throttled: throttled(&result.stat),
-        })
+        Ok(whole(vec![p50, p99, max, rate], &result.stat))
     };
     Ok(vec![Case {
         title,
@@ -197,12 +202,10 @@ pub fn fibtest<'a>(options: &'a FibtestArgs, machine: &'a Machine) -> Cases<'a> 
         let total = times.iter().copied().map(seconds).sum();
         let least = times.iter().min().copied().map_or(0.0, seconds);
         let most = times.iter().max().copied().map_or(0.0, seconds);
-        Ok(Reading {
-            values: vec![total, least, most, result.stat.throttled_usec as f64 / 1e6],
-            extrapolated_from: None,
-            utilization: None,
-            throttled: throttled(&result.stat),
-        })
+        Ok(whole(
+            vec![total, least, most, result.stat.throttled_usec as f64 / 1e6],
+            &result.stat,
+        ))
     };
     Ok(vec![Case {
         title,
@@ -214,7 +217,7 @@ pub fn rwsem<'a>(options: &'a RwsemArgs, machine: &'a Machine) -> Cases<'a> {
     let cpus = machine.topology.cpu_count();
     let limits = match options.quota.of(cpus) {
         None => Limits::None,
-        Some(count) => Limits::Group(limit(count, options.period).map_err(refused)?),
+        Some(count) => Limits::Group(cpu_limit(count, options.period).map_err(refused)?),
     };
     let benchmark = Rwsem {
         readers: options.readers as usize,
@@ -239,18 +242,16 @@ pub fn rwsem<'a>(options: &'a RwsemArgs, machine: &'a Machine) -> Cases<'a> {
         let open = result.hung.last().map_or(0, |hung| hung.blocked.0);
         let longest = waits.iter().copied().max().unwrap_or(0).max(open);
         let median = Percentiles::of(&mut waits).map_or(open, |of| of.p50);
-        Ok(Reading {
-            values: vec![
+        Ok(whole(
+            vec![
                 millis(median),
                 millis(longest),
                 result.writer_rounds as f64,
                 f64::from(result.semaphore.most_waiting_readers),
                 result.hung.len() as f64,
             ],
-            extrapolated_from: None,
-            utilization: None,
-            throttled: throttled(&result.stat),
-        })
+            &result.stat,
+        ))
     };
     Ok(vec![Case {
         title,

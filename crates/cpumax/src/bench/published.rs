@@ -46,7 +46,7 @@ pub fn act(options: &PublishedArgs, output: &Output) -> Result<Status, Failure> 
     let mut all = published();
     all.rows.retain(|row| wanted(&row.machine));
     all.histograms
-        .retain(|histogram| wanted(machine_of(histogram)));
+        .retain(|histogram| wanted(histogram.machine()));
     if all.rows.is_empty() && all.histograms.is_empty() {
         return Err(Failure::Machine {
             given: options.machine.clone().unwrap_or_default(),
@@ -79,7 +79,7 @@ pub fn act(options: &PublishedArgs, output: &Output) -> Result<Status, Failure> 
         .histograms
         .par_iter()
         .map(|published| {
-            let machine = preset(machine_of(published))?;
+            let machine = preset(published.machine())?;
             let times =
                 simulate_histogram(published, &machine, options.seed).map_err(|source| {
                     failed(&published.setup, published.kernel, options.seed, source)
@@ -107,14 +107,6 @@ pub fn act(options: &PublishedArgs, output: &Output) -> Result<Status, Failure> 
     };
     output::write(&text)?;
     Ok(Status::Done)
-}
-
-fn machine_of(histogram: &PublishedHistogram) -> &'static str {
-    if histogram.setup == "desktop-800" {
-        "desktop"
-    } else {
-        "genoa-2s384"
-    }
 }
 
 fn preset(name: &str) -> Result<Machine, Failure> {

@@ -212,24 +212,22 @@ impl<O: Observer> Simulation<O> {
                 waited: false,
             };
         }
-        let cost = self.paced(cpu, entry) + self.paced(cpu, own);
-        let cost = self.with_sharing(cpu, call, cost, own);
+        let (entry, own) = (self.paced(cpu, entry), self.paced(cpu, own));
+        let cost = self.with_sharing(cpu, call, entry, own);
         self.tasks[task.0].activity = Activity::Kernel(Phase::Enter, Work::Cost(cost));
         self.resume_kernel_work(cpu, task)
     }
 
-    /// The cost of a call with what it takes that other CPUs work on the same object. A datagram is handed over in
-    /// the softirq, so its sender does not touch the socket before.
-    fn with_sharing(&mut self, cpu: CpuId, call: Call, cost: Nanos, own: Nanos) -> Nanos {
+    /// The cost of a call, its entry and its own work, with what it takes that other CPUs work on the same object. A
+    /// datagram is handed over in the softirq, so its sender does not touch the socket before.
+    fn with_sharing(&mut self, cpu: CpuId, call: Call, entry: Nanos, own: Nanos) -> Nanos {
         if matches!(call, Call::UdpSend { .. }) {
-            return cost;
+            return entry + own;
         }
-        let own = self.paced(cpu, own);
-        let before = self.now + (cost - own);
-        let lines = self.speeds.lines_of(call);
+        let (begins, lines) = (self.now + entry, self.speeds.lines_of(call));
         match self.objects.sharing(call) {
-            Some(sharing) => sharing.use_for(cpu, before, own, lines, &self.speeds) - self.now,
-            None => cost,
+            Some(sharing) => sharing.use_for(cpu, begins, own, lines, &self.speeds) - self.now,
+            None => entry + own,
         }
     }
 

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use cpumax_bandwidth::{Limit, Nanos};
-use cpumax_sched::Nice;
-use cpumax_sim::Machine;
+use cpumax_bandwidth::{CpuStat, Limit, LimitError, Nanos};
+use cpumax_sched::{Kernel, Nice, NoObserver};
 use cpumax_sim::setup::{
-    GroupIndex, GroupSpec, Policy, Program, Setup, Start, Step, TaskIndex, TaskSpec,
+    GroupIndex, GroupSpec, Policy, Program, RunOptions, Setup, Start, Step, TaskIndex, TaskSpec,
 };
+use cpumax_sim::{Error, Machine, Outcome, Simulation};
 
 /// Which CPU limits a benchmark runs under.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,6 +19,15 @@ pub enum Limits {
     /// Levels of groups, each with its limit, the outermost first. A group of each level has two of the next, and the
     /// benchmark runs once in each group of the last.
     Nested(Vec<Limit>),
+}
+
+/// A limit of so many CPUs.
+///
+/// # Errors
+/// The kernel would refuse it.
+pub fn cpu_limit(cpus: f64, period: Nanos) -> Result<Limit, LimitError> {
+    let quota = Nanos((period.0 as f64 * cpus).round() as u64);
+    Limit::new(Some(quota), period, Nanos::ZERO)
 }
 
 /// A setup in the making.
@@ -102,6 +111,43 @@ impl Builder {
         });
         task
     }
+
+    /// Adds the first task, which forks the `count` that follow it and then does `more`.
+    pub fn starter(
+        &mut self,
+        name: &str,
+        group: Option<GroupIndex>,
+        count: usize,
+        more: Vec<Step>,
+    ) {
+        let mut steps: Vec<Step> = (1..=count)
+            .map(|task| Step::Fork(TaskIndex(task)))
+            .collect();
+        steps.extend(more);
+        let program = program(steps, Vec::new(), Some(0));
+        self.task(name.into(), group, Start::At(Nanos::ZERO), &program);
+    }
+
+    /// Simulates it to its end.
+    pub fn run(self, kernel: Kernel, seed: u64) -> Result<Outcome, Error> {
+        simulation(self.setup, kernel, seed)?.run()
+    }
+}
+
+/// A simulation that is not checked.
+pub(super) fn simulation(setup: Setup, kernel: Kernel, seed: u64) -> Result<Simulation, Error> {
+    let options = RunOptions {
+        kernel,
+        seed,
+        check: false,
+    };
+    Simulation::new(setup, &options, NoObserver)
+}
+
+/// Statistics of the group that all of a benchmark runs in.
+pub(super) fn group_stat(outcome: &Outcome) -> CpuStat {
+    let group = outcome.groups.first();
+    group.map(|group| group.stat).unwrap_or_default()
 }
 
 /// A program.

@@ -1,11 +1,11 @@
 //! fibtest: threads that compute, and how evenly they get the CPUs of a limited group.
 
 use cpumax_bandwidth::{CpuStat, Nanos};
-use cpumax_sched::{Kernel, NoObserver};
-use cpumax_sim::setup::{RunOptions, Start, Step};
-use cpumax_sim::{Error, Machine, Simulation};
+use cpumax_sched::Kernel;
+use cpumax_sim::setup::{Start, Step};
+use cpumax_sim::{Error, Machine};
 
-use super::builder::{Builder, Limits, program};
+use super::builder::{Builder, Limits, group_stat, program};
 
 /// Threads that compute for ever.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,19 +47,10 @@ impl Fibtest {
                 builder.task("fib".into(), Some(*group), start, &spin);
             }
         }
-        let options = RunOptions {
-            kernel,
-            seed,
-            check: false,
-        };
-        let outcome = Simulation::new(builder.setup, &options, NoObserver)?.run()?;
+        let outcome = builder.run(kernel, seed)?;
         Ok(FibtestResult {
             cpu_times: outcome.tasks.iter().map(|task| task.cpu_time).collect(),
-            stat: outcome
-                .groups
-                .first()
-                .map(|group| group.stat)
-                .unwrap_or_default(),
+            stat: group_stat(&outcome),
         })
     }
 }

@@ -70,13 +70,8 @@ impl Hackbench {
         let mut builder = Builder::new(machine, Nanos::from_secs(100_000));
         let places = builder.groups(&self.limits);
         let tasks = places.len() * self.groups * self.fds * 2;
-        let mut forks: Vec<Step> = (1..=tasks)
-            .map(|task| Step::Fork(TaskIndex(task)))
-            .collect();
-        forks.extend([Step::PipeReadAll(READY, tasks as u32), Step::WakeAll(START)]);
-        let parent = program(forks, Vec::new(), Some(0));
-        let above = places.first().copied();
-        builder.task("hackbench".into(), above, Start::At(Nanos::ZERO), &parent);
+        let begin = vec![Step::PipeReadAll(READY, tasks as u32), Step::WakeAll(START)];
+        builder.starter("hackbench", places.first().copied(), tasks, begin);
         let mut senders = Vec::new();
         for (place, &group) in places.iter().enumerate() {
             for club in 0..self.groups {

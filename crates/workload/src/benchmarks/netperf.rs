@@ -2,7 +2,7 @@
 
 use cpumax_bandwidth::Nanos;
 use cpumax_sched::Kernel;
-use cpumax_sim::setup::{ObjectIndex, Start, Step, TaskIndex};
+use cpumax_sim::setup::{ObjectIndex, Start, Step};
 use cpumax_sim::{Error, Machine};
 
 use super::builder::{Builder, Limits, program};
@@ -34,12 +34,7 @@ impl Netperf {
         let mut builder = Builder::new(machine, Nanos::from_secs(100_000));
         let places = builder.groups(&self.limits);
         let tasks = places.len() * self.clients * 2;
-        let forks = (1..=tasks)
-            .map(|task| Step::Fork(TaskIndex(task)))
-            .collect();
-        let parent = program(forks, Vec::new(), Some(0));
-        let above = places.first().copied();
-        builder.task("netperf".into(), above, Start::At(Nanos::ZERO), &parent);
+        builder.starter("netperf", places.first().copied(), tasks, Vec::new());
         let mut clients = Vec::new();
         for (place, &group) in places.iter().enumerate() {
             for client in 0..self.clients {

@@ -1,11 +1,11 @@
 //! How long the handlers of bandwidth control take where there are many groups.
 
 use cpumax_bandwidth::{Limit, Nanos};
-use cpumax_sched::{Kernel, NoObserver};
-use cpumax_sim::setup::{Action, GroupIndex, RunOptions, Start, Step, TimedAction};
-use cpumax_sim::{Error, HandlerTimes, Machine, Simulation};
+use cpumax_sched::Kernel;
+use cpumax_sim::setup::{Action, GroupIndex, Start, Step, TimedAction};
+use cpumax_sim::{Error, HandlerTimes, Machine};
 
-use super::builder::{Builder, program};
+use super::builder::{Builder, cpu_limit, program};
 
 /// Groups with a quota, each with a tree of groups below it, and CPU hogs in the leaves.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,8 +53,9 @@ impl PeriodTimer {
     pub fn run(&self, machine: &Machine, kernel: Kernel, seed: u64) -> Result<HandlerTimes, Error> {
         let mut builder = Builder::new(machine, self.length);
         let quota = |cpus: f64| Nanos((self.period.0 as f64 * cpus).round() as u64);
-        let first = self.quotas.first().copied().map(quota);
-        let limit = Limit::new(first, self.period, Nanos::ZERO).unwrap_or(Limit::UNLIMITED);
+        let first = self.quotas.first();
+        let limit = first.and_then(|&cpus| cpu_limit(cpus, self.period).ok());
+        let limit = limit.unwrap_or(Limit::UNLIMITED);
         let mut level: Vec<(String, Option<GroupIndex>)> = vec![(String::new(), None)];
         for (depth, &children) in self.groups.iter().enumerate() {
             let mut next = Vec::with_capacity(level.len() * children);
@@ -92,13 +93,6 @@ impl PeriodTimer {
             };
             builder.setup.events.extend(limited.iter().map(write));
         }
-        let options = RunOptions {
-            kernel,
-            seed,
-            check: false,
-        };
-        Ok(Simulation::new(builder.setup, &options, NoObserver)?
-            .run()?
-            .handlers)
+        Ok(builder.run(kernel, seed)?.handlers)
     }
 }

@@ -1,11 +1,11 @@
 //! Readers of a read-write semaphore under a quota, and a writer outside it.
 
 use cpumax_bandwidth::{CpuStat, Nanos};
-use cpumax_sched::{Kernel, NoObserver};
-use cpumax_sim::setup::{ObjectIndex, RunOptions, Start, Step};
-use cpumax_sim::{Error, HungTask, Machine, SemaphoreOutcome, Simulation};
+use cpumax_sched::Kernel;
+use cpumax_sim::setup::{ObjectIndex, Start, Step};
+use cpumax_sim::{Error, HungTask, Machine, SemaphoreOutcome};
 
-use super::builder::{Builder, Limits, program};
+use super::builder::{Builder, Limits, group_stat, program};
 
 /// A `percpu_rwsem` of the kernel that tasks of a limited group take for reading, and a task outside the group for
 /// writing. A reader that is throttled while it holds or waits for the semaphore keeps the writer waiting, and with it
@@ -35,7 +35,7 @@ pub struct RwsemResult {
     pub semaphore: SemaphoreOutcome,
     /// Reports of the hung-task detector.
     pub hung: Vec<HungTask>,
-    /// Whether the writer waits at the end, and since when it has, if it has had it before.
+    /// How often the writer has had it.
     pub writer_rounds: u64,
     /// Statistics of the readers' group.
     pub stat: CpuStat,
@@ -76,20 +76,11 @@ impl Rwsem {
         for _ in 0..self.readers {
             builder.task("reader".into(), group, start, &read);
         }
-        let options = RunOptions {
-            kernel,
-            seed,
-            check: false,
-        };
-        let outcome = Simulation::new(builder.setup, &options, NoObserver)?.run()?;
+        let outcome = builder.run(kernel, seed)?;
         Ok(RwsemResult {
             semaphore: outcome.semaphores.first().cloned().unwrap_or_default(),
             writer_rounds: outcome.tasks[0].rounds,
-            stat: outcome
-                .groups
-                .first()
-                .map(|group| group.stat)
-                .unwrap_or_default(),
+            stat: group_stat(&outcome),
             hung: outcome.hung,
         })
     }

@@ -1,11 +1,11 @@
 //! schbench: how long workers wait to be woken, and how long their requests take.
 
 use cpumax_bandwidth::{CpuStat, Nanos};
-use cpumax_sched::{Kernel, NoObserver};
-use cpumax_sim::setup::{ObjectIndex, RunOptions, Start, Step};
-use cpumax_sim::{Error, Machine, Simulation};
+use cpumax_sched::Kernel;
+use cpumax_sim::setup::{ObjectIndex, Start, Step};
+use cpumax_sim::{Error, Machine};
 
-use super::builder::{Builder, Limits, program};
+use super::builder::{Builder, Limits, group_stat, program};
 
 /// schbench, with the names of the program's options. A worker asks its message thread for a request and is woken with
 /// it, thinks, computes, and asks again; the program's per-CPU lock around the computation is left out.
@@ -76,23 +76,14 @@ impl Schbench {
                 workers.push(builder.task("worker".into(), group, start, &work).0);
             }
         }
-        let options = RunOptions {
-            kernel,
-            seed,
-            check: false,
-        };
-        let outcome = Simulation::new(builder.setup, &options, NoObserver)?.run()?;
+        let outcome = builder.run(kernel, seed)?;
         let of_workers = || workers.iter().map(|&worker| &outcome.tasks[worker]);
         Ok(SchbenchResult {
             wakeup_latencies: of_workers()
                 .flat_map(|task| task.wake_latencies.iter().copied())
                 .collect(),
             requests: of_workers().map(|task| task.rounds).sum(),
-            stat: outcome
-                .groups
-                .first()
-                .map(|group| group.stat)
-                .unwrap_or_default(),
+            stat: group_stat(&outcome),
             elapsed: outcome.elapsed,
         })
     }

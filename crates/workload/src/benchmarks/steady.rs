@@ -1,9 +1,11 @@
 //! Benchmarks whose result is a rate: a stretch of their steady state stands for the whole.
 
 use cpumax_bandwidth::{CpuStat, Nanos};
-use cpumax_sched::{Kernel, NoObserver};
-use cpumax_sim::setup::{RunOptions, Setup, TaskIndex};
-use cpumax_sim::{Error, Simulation};
+use cpumax_sched::Kernel;
+use cpumax_sim::setup::{Setup, TaskIndex};
+use cpumax_sim::{Error, Outcome, Simulation};
+
+use super::builder::{self, group_stat};
 
 /// Which stretch of time stands for all of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,13 +65,8 @@ pub(super) fn run(
     value: impl Fn(u64, Nanos) -> f64,
     whole: impl Fn(Nanos) -> f64,
 ) -> Result<SteadyResult, Error> {
-    let options = RunOptions {
-        kernel,
-        seed,
-        check: false,
-    };
     let cpus = setup.machine.topology.cpu_count() as f64;
-    let mut simulation = Simulation::new(setup, &options, NoObserver)?;
+    let mut simulation = builder::simulation(setup, kernel, seed)?;
     let starter = TaskIndex(0);
     while simulation.exit_time(starter).is_none() {
         if !simulation.step()? {
@@ -84,11 +81,11 @@ pub(super) fn run(
     };
     simulation.run_until(begin + steady.warmup)?;
     let (from, before) = (simulation.elapsed(), rounds(&simulation));
-    let used_before = cpu_time(&simulation);
+    let used_before = cpu_time(&simulation.outcome());
     simulation.run_until(begin + steady.warmup + steady.window)?;
     let (to, after) = (simulation.elapsed(), rounds(&simulation));
-    let used = cpu_time(&simulation) - used_before;
     let outcome = simulation.outcome();
+    let used = cpu_time(&outcome) - used_before;
     let exits = outcome.tasks.iter().map(|task| task.exited);
     let last_exit = exits.collect::<Option<Vec<Nanos>>>();
     let last_exit = last_exit.and_then(|exits| exits.into_iter().max());
@@ -102,18 +99,13 @@ pub(super) fn run(
         window,
         complete: last_exit.is_some(),
         utilization: used.0 as f64 / (window.0.max(1) as f64 * cpus),
-        stat: outcome
-            .groups
-            .first()
-            .map(|group| group.stat)
-            .unwrap_or_default(),
+        stat: group_stat(&outcome),
         events: outcome.events,
         simulated: outcome.elapsed,
     })
 }
 
 /// CPU time of all tasks.
-fn cpu_time(simulation: &Simulation) -> Nanos {
-    let outcome = simulation.outcome();
+fn cpu_time(outcome: &Outcome) -> Nanos {
     Nanos(outcome.tasks.iter().map(|task| task.cpu_time.0).sum())
 }
